@@ -1,0 +1,40 @@
+# Every target sets up what it needs in .venv; an up-to-date one is left alone.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: help test test-all check format bench clean
+
+help:
+	@echo "make test      the fast test suite"
+	@echo "make test-all  every test, the slow ones too"
+	@echo "make check     formatting, lint and types"
+	@echo "make format    apply formatting and safe lint fixes"
+	@echo "make bench     measure speed"
+	@echo "make clean     remove .venv and caches"
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(INSTALLED)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

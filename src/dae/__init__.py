@@ -1,0 +1,31 @@
+"""Direct Advantage Estimation: learn which actions mattered, and train PPO with it.
+
+The names below are the public interface. They load on first use, so that reading a run folder or asking for
+`dae --help` does not wait for PyTorch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dae.core import center, dae_loss, gae
+
+__version__ = "0.1.0.dev0"
+
+_HOME = {
+    "center": "dae.core",
+    "dae_loss": "dae.core",
+    "gae": "dae.core",
+}
+
+__all__ = ["__version__", "center", "dae_loss", "gae"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dae' has no attribute '{name}'; its public names are {', '.join(__all__)}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

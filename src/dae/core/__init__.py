@@ -1,0 +1,26 @@
+"""The mathematics of advantage estimation as pure functions on PyTorch tensors.
+
+Everything is batch-first: rewards, values and flags have shape (B, T), one row per actor and one column per time step;
+whatever concerns all actions has a last axis more. A row may hold many episodes. `terminated` and `truncated` mark their
+last steps: after a terminated step nothing follows, after a truncated one (and after the last column) the rest of
+the return is replaced by `bootstrap`, the target value of the true successor state.
+"""
+
+from dae.core.centering import center, normalize_advantages
+from dae.core.losses import dae_loss, duel_loss, indirect_loss, monte_carlo_dae_loss
+from dae.core.policy import clipped_surrogate, entropy, kl_divergence
+from dae.core.returns import gae, n_step_targets
+
+__all__ = [
+    "center",
+    "clipped_surrogate",
+    "dae_loss",
+    "duel_loss",
+    "entropy",
+    "gae",
+    "indirect_loss",
+    "kl_divergence",
+    "monte_carlo_dae_loss",
+    "n_step_targets",
+    "normalize_advantages",
+]
