@@ -1,7 +1,7 @@
 """The core functions once more, as double loops that are slow and obviously correct.
 
-Written from the paper's equations, with no code of `dae`. Everything is built from scalar tensors, so that autograd gives
-reference gradients as well.
+Written from the paper's equations, with no code of `dae`. Everything is built from scalar tensors, so that autograd
+gives reference gradients as well.
 """
 
 from dataclasses import dataclass
@@ -55,13 +55,17 @@ def segment_end(t: int, terminated: Tensor, truncated: Tensor) -> int:
     return t
 
 
-def n_step_targets(rewards: Tensor, *, bootstrap: Tensor, terminated: Tensor, truncated: Tensor, gamma: float) -> Tensor:
+def n_step_targets(
+    rewards: Tensor, *, bootstrap: Tensor, terminated: Tensor, truncated: Tensor, gamma: float
+) -> Tensor:
     rows, steps = rewards.shape
     targets = []
     for b in range(rows):
         for t in range(steps):
             end = segment_end(t, terminated[b], truncated[b])
-            target = sum((gamma ** (k - t) * rewards[b, k] for k in range(t, end + 1)), torch.zeros((), dtype=rewards.dtype))
+            target = sum(
+                (gamma ** (k - t) * rewards[b, k] for k in range(t, end + 1)), torch.zeros((), dtype=rewards.dtype)
+            )
             if not terminated[b, end]:
                 target = target + gamma ** (end + 1 - t) * bootstrap[b, end]
             targets.append(target)

@@ -36,7 +36,9 @@ def test_normalised_advantages_have_unit_size_under_the_policy_and_keep_their_ce
     probs = draw(ROWS, STEPS, ACTIONS).softmax(-1)
     advantages = core.center(100 * draw(ROWS, STEPS, ACTIONS, seed=1), probs)
     normalised = core.normalize_advantages(advantages, probs, eps=0)
-    total = sum(probs[b, t, a] * normalised[b, t, a] ** 2 for b, t, a in torch.cartesian_prod(*map(torch.arange, probs.shape)))
+    total = sum(
+        probs[b, t, a] * normalised[b, t, a] ** 2 for b, t, a in torch.cartesian_prod(*map(torch.arange, probs.shape))
+    )
     assert total / (ROWS * STEPS) == pytest.approx(1)
     torch.testing.assert_close(core.center(normalised, probs), normalised)
     torch.testing.assert_close(normalised / normalised[0, 0, 0], advantages / advantages[0, 0, 0])

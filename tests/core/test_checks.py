@@ -32,8 +32,14 @@ ARGUMENTS = {
 BAD: list[tuple[str, Any, str]] = [
     *((name, torch.zeros(2, 4), "(2, 4)") for name in ("rewards", "advantages", "q_values", "values", "bootstrap")),
     *((name, torch.zeros(2, 4, dtype=torch.bool), "(2, 4)") for name in ("terminated", "truncated")),
-    *((name, torch.zeros(2, 3, dtype=torch.int64), "torch.int64") for name in ("rewards", "advantages", "values", "bootstrap")),
-    *((name, torch.zeros(2, 3, dtype=torch.float64), "torch.float64") for name in ("advantages", "values", "bootstrap")),
+    *(
+        (name, torch.zeros(2, 3, dtype=torch.int64), "torch.int64")
+        for name in ("rewards", "advantages", "values", "bootstrap")
+    ),
+    *(
+        (name, torch.zeros(2, 3, dtype=torch.float64), "torch.float64")
+        for name in ("advantages", "values", "bootstrap")
+    ),
     *((name, torch.zeros(2, 3), "torch.float32") for name in ("terminated", "truncated")),
     *((name, np.zeros((2, 3)), "ndarray") for name in ("rewards", "values", "bootstrap", "terminated")),
     *(("gamma", gamma, repr(gamma)) for gamma in (1.5, -0.1, float("nan"), "0.9", None)),
@@ -84,9 +90,15 @@ def test_monte_carlo_loss_needs_a_whole_episode() -> None:
         (lambda: core.center(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3)), "f has dtype torch.int64"),
         (lambda: core.center(torch.zeros(()), torch.zeros(())), "f has shape (): it must be (..., A)"),
         (lambda: core.normalize_advantages(torch.zeros(2, 3), torch.zeros(3)), "probs has shape (3,)"),
-        (lambda: core.normalize_advantages(torch.zeros(2), torch.zeros(2), eps=-1), "eps is -1: it must be a number at least 0"),
+        (
+            lambda: core.normalize_advantages(torch.zeros(2), torch.zeros(2), eps=-1),
+            "eps is -1: it must be a number at least 0",
+        ),
         (lambda: core.clipped_surrogate(*[torch.zeros(3)] * 3, clip_range=-0.1), "clip_range is -0.1"),
-        (lambda: core.clipped_surrogate(torch.zeros(3), torch.zeros(3), torch.zeros(1), clip_range=0.1), "advantages has shape"),
+        (
+            lambda: core.clipped_surrogate(torch.zeros(3), torch.zeros(3), torch.zeros(1), clip_range=0.1),
+            "advantages has shape",
+        ),
         (lambda: core.kl_divergence(torch.zeros(2, 3), torch.zeros(2, 1)), "log_probs has shape (2, 1)"),
         (lambda: core.entropy(torch.zeros(0)), "log_probs has shape (0,)"),
     ],

@@ -1,9 +1,9 @@
 """The mathematics of advantage estimation as pure functions on PyTorch tensors.
 
 Everything is batch-first: rewards, values and flags have shape (B, T), one row per actor and one column per time step;
-whatever concerns all actions has a last axis more. A row may hold many episodes. `terminated` and `truncated` mark their
-last steps: after a terminated step nothing follows, after a truncated one (and after the last column) the rest of
-the return is replaced by `bootstrap`, the target value of the true successor state.
+whatever concerns all actions has one axis more. A row may hold many episodes. `terminated` and `truncated` mark their
+last steps: after a terminated step nothing follows; after a truncated one, and after the last column, the rest of the
+return is replaced by `bootstrap`, the target value of the true successor state.
 """
 
 from dae.core.centering import center, normalize_advantages

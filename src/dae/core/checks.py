@@ -17,9 +17,13 @@ def require_float(**tensors: Tensor) -> None:
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} is a {type(tensor).__name__}: it must be a torch.Tensor")
         if not tensor.is_floating_point():
-            raise TypeError(f"{name} has dtype {tensor.dtype}: it must be a floating-point dtype; convert with .float()")
+            raise TypeError(
+                f"{name} has dtype {tensor.dtype}: it must be a floating-point dtype; convert with .float()"
+            )
         if tensor.dtype != reference.dtype:
-            raise TypeError(f"{name} has dtype {tensor.dtype}: it must be {reference.dtype}, the dtype of {reference_name}")
+            raise TypeError(
+                f"{name} has dtype {tensor.dtype}: it must be {reference.dtype}, the dtype of {reference_name}"
+            )
 
 
 def require_bool(**tensors: Tensor) -> None:
@@ -37,7 +41,8 @@ def require_same_shape(**tensors: Tensor) -> None:
     for name, tensor in tensors.items():
         if tensor.shape != reference.shape:
             raise ValueError(
-                f"{name} has shape {tuple(tensor.shape)}: it must be {tuple(reference.shape)}, the shape of {reference_name}"
+                f"{name} has shape {tuple(tensor.shape)}: "
+                f"it must be {tuple(reference.shape)}, the shape of {reference_name}"
             )
 
 
@@ -50,7 +55,9 @@ def require_rows(name: str, tensor: Tensor) -> None:
 def require_actions(name: str, tensor: Tensor) -> None:
     """The tensor's last axis runs over the actions."""
     if tensor.ndim == 0 or tensor.shape[-1] == 0:
-        raise ValueError(f"{name} has shape {tuple(tensor.shape)}: it must be (..., A) with A >= 1 actions on the last axis")
+        raise ValueError(
+            f"{name} has shape {tuple(tensor.shape)}: it must be (..., A) with A >= 1 actions on the last axis"
+        )
 
 
 def require_in_range(name: str, number: float, low: float, high: float = math.inf) -> None:

@@ -25,13 +25,14 @@ def dae_loss(
 
         L_A = mean_t ( Σ_{t'=t}^{n-1} γ^{t'-t} (r_t' − Â(s_t', a_t')) + γ^{n-t} V_target(s_n) − V̂(s_t) )²
 
-    Here n is the end of the segment that step t lies in. All arguments are (B, T); `advantages` are those of the actions
-    taken, centred with the policy that took them (`dae.center`). See `n_step_targets` on how segments end.
+    Here n is the end of the segment that step t lies in. All arguments are (B, T); `advantages` are those of the
+    actions taken, centred with the policy that took them (`dae.center`). See `n_step_targets` on how segments end.
 
     >>> import torch
     >>> rewards, values = torch.tensor([[1.0, 2.0]]), torch.tensor([[0.5, 0.5]])
     >>> never = torch.zeros(1, 2, dtype=torch.bool)
-    >>> dae_loss(rewards, torch.zeros(1, 2), values, bootstrap=torch.ones(1, 2), terminated=never, truncated=never, gamma=0.5)
+    >>> ends = {"bootstrap": torch.ones(1, 2), "terminated": never, "truncated": never}
+    >>> dae_loss(rewards, torch.zeros(1, 2), values, **ends, gamma=0.5)
     tensor(3.0312)
     """
     require_float(rewards=rewards, advantages=advantages, values=values)
@@ -49,8 +50,8 @@ def monte_carlo_dae_loss(
 
         L = mean_τ ( Σ_{t≥0} γ^t (r_t − Â(s_t, a_t)) )²
 
-    Rows start with the start of an episode and may hold several. Only episodes that end in a terminated step have a known
-    return: steps of others (truncated, unfinished, or padding behind the last one) are left out and may hold anything.
+    A row starts with the start of an episode and may hold several. Only episodes that end in a terminated step have a
+    known return: the others (truncated, unfinished, or padding behind the last one) are left out and may hold anything.
     """
     require_float(rewards=rewards, advantages=advantages)
     require_bool(terminated=terminated, truncated=truncated)
@@ -87,9 +88,7 @@ def duel_loss(
     """
     require_float(rewards=rewards, advantages=advantages, values=values)
     require_same_shape(rewards=rewards, advantages=advantages, values=values)
-    targets = n_step_targets(
-        rewards, bootstrap=bootstrap, terminated=terminated, truncated=truncated, gamma=gamma
-    )
+    targets = n_step_targets(rewards, bootstrap=bootstrap, terminated=terminated, truncated=truncated, gamma=gamma)
     return mse_loss(values + advantages, targets)
 
 
@@ -111,7 +110,5 @@ def indirect_loss(
     """
     require_float(rewards=rewards, q_values=q_values, values=values)
     require_same_shape(rewards=rewards, q_values=q_values, values=values)
-    targets = n_step_targets(
-        rewards, bootstrap=bootstrap, terminated=terminated, truncated=truncated, gamma=gamma
-    )
+    targets = n_step_targets(rewards, bootstrap=bootstrap, terminated=terminated, truncated=truncated, gamma=gamma)
     return 0.5 * (mse_loss(values, targets) + mse_loss(q_values, targets))

@@ -21,7 +21,10 @@ def clipped_surrogate(log_probs: Tensor, old_log_probs: Tensor, advantages: Tens
 
 
 def entropy(log_probs: Tensor) -> Tensor:
-    """Return H(π) = −Σ_a π(a|s) log π(a|s) of normalised log-probabilities (..., A); an action of probability 0 adds 0."""
+    """Return H(π) = −Σ_a π(a|s) log π(a|s) of normalised log-probabilities (..., A).
+
+    An action of probability 0 adds 0.
+    """
     require_float(log_probs=log_probs)
     require_actions("log_probs", log_probs)
     return -(log_probs.exp() * log_probs.clamp(min=finfo(log_probs.dtype).min)).sum(-1)

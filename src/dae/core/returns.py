@@ -6,15 +6,17 @@ from dae.core.checks import require_bool, require_float, require_in_range, requi
 from dae.core.scan import discounted_sums
 
 
-def n_step_targets(rewards: Tensor, *, bootstrap: Tensor, terminated: Tensor, truncated: Tensor, gamma: float) -> Tensor:
+def n_step_targets(
+    rewards: Tensor, *, bootstrap: Tensor, terminated: Tensor, truncated: Tensor, gamma: float
+) -> Tensor:
     """Return the longest n-step target of every step, (B, T).
 
         y_t = r_t + γ y_{t+1}                inside a segment
         y_t = r_t                            where terminated (also if truncated too)
         y_t = r_t + γ bootstrap_t            where truncated, and at the end of the row
 
-    `bootstrap[b, t]` is the target value of the true successor of step t. It is read only in the third case; elsewhere it
-    may hold anything, NaN included. It is a target: no gradient flows into it.
+    `bootstrap[b, t]` is the target value of the true successor of step t. It is read only in the third case; elsewhere
+    it may hold anything, NaN included. It is a target: no gradient flows into it.
     """
     require_float(rewards=rewards, bootstrap=bootstrap)
     require_bool(terminated=terminated, truncated=truncated)

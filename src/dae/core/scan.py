@@ -31,11 +31,12 @@ def _solve(x: Tensor, weights: Tensor) -> Tensor:
     steps = x.shape[-1]
     if steps == 1 or x.numel() * steps <= _DENSE_ELEMENTS:
         matrix = torch.diag_embed(-weights[..., :-1], offset=1)
-        return torch.linalg.solve_triangular(matrix, x.unsqueeze(-1), upper=True, unitriangular=True).squeeze(-1)
+        y: Tensor = torch.linalg.solve_triangular(matrix, x.unsqueeze(-1), upper=True, unitriangular=True)
+        return y.squeeze(-1)
     if steps % 2:
         return _solve(pad(x, (0, 1)), pad(weights, (0, 1)))[..., :-1]
-    x_even, x_odd = x.unflatten(-1, (-1, 2)).unbind(-1)
-    w_even, w_odd = weights.unflatten(-1, (-1, 2)).unbind(-1)
+    x_even, x_odd = x[..., ::2], x[..., 1::2]
+    w_even, w_odd = weights[..., ::2], weights[..., 1::2]
     even = _solve(torch.addcmul(x_even, w_even, x_odd), w_even * w_odd)
     odd = torch.addcmul(x_odd, w_odd, pad(even[..., 1:], (0, 1)))
     return torch.stack((even, odd), -1).flatten(-2)

@@ -4,7 +4,6 @@ An oracle for tests and a place to study: nothing here samples or learns, and no
 `docs/theory.md` tells the story; `dae theory` prints a worked case.
 """
 
-from dae.theory.examples import chain, impossibility_pair, merging_mdp, random_mdp, random_policy
 from dae.theory.exact import (
     action_values,
     advantages,
@@ -15,6 +14,7 @@ from dae.theory.exact import (
     reachable,
     state_values,
 )
+from dae.theory.examples import chain, impossibility_pair, merging_mdp, random_mdp, random_policy
 from dae.theory.losses import (
     QuadraticLoss,
     bootstrapped_loss,

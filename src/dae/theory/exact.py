@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dae.theory.mdp import Flags, FiniteMDP, Floats, require_policy
+from dae.theory.mdp import FiniteMDP, Flags, Floats, require_policy
 
 
 def state_values(mdp: FiniteMDP, policy: Floats) -> Floats:
@@ -61,10 +61,11 @@ def reachable(mdp: FiniteMDP, policy: Floats, n: int) -> Flags:
 
     Follows the arrows of the MDP, not its probabilities, so that a rare pair is not lost to rounding.
     """
-    arrows = (policy[:, :, None] * mdp.transition > 0).any(1)
-    now = seen = mdp.start > 0
+    arrows: Flags = np.logical_or.reduce((policy[:, :, None] > 0) & (mdp.transition > 0), axis=1)
+    now: Flags = mdp.start > 0
+    seen = now
     for _ in range(n - 1):
-        now = arrows[now].any(0)
+        now = now @ arrows
         seen = seen | now
     return seen[:, None] & (policy > 0)
 
@@ -82,4 +83,5 @@ def merges(mdp: FiniteMDP, policy: Floats, k: int, tolerance: float = 1e-12) -> 
     without_rewards = FiniteMDP(mdp.transition, np.zeros_like(mdp.reward), mdp.start, 1.0)
     ahead = n_step_action_values(without_rewards, policy, k, state_values(mdp, policy))
     taken = np.where(policy > 0, ahead, np.nan)
-    return np.nanmax(taken, 1) - np.nanmin(taken, 1) <= tolerance
+    same: Flags = np.nanmax(taken, 1) - np.nanmin(taken, 1) <= tolerance
+    return same

@@ -1,5 +1,7 @@
 """MDPs worth looking at: random ones, and those of the paper."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from dae.theory.mdp import FiniteMDP, Floats, Indices
@@ -73,9 +75,10 @@ def chain(length: int = 128, *, gamma: float = 0.99, best: Indices | None = None
 def impossibility_pair(gamma: float = 1.0) -> tuple[FiniteMDP, FiniteMDP]:
     """Build two MDPs that show why advantages cannot be learned from the next step's advantages.
 
-    From state 0, up (action 0) leads to state 1 and down to state 2, without reward; then both actions end the episode, with
-    reward 1 or 0 in the first MDP (the paper's) and 1 from either state in the second. Seen from state 0 the rewards (0)
-    and the next advantages (0) agree, yet A(0, up) is 1 − π(up) in the first and 0 in the second.
+    From state 0, up (action 0) leads to state 1 and down to state 2, without reward; then both actions end the
+    episode. In the first MDP, the paper's, this earns 1 in state 1 and 0 in state 2; in the second it earns 1 in both.
+    Seen from state 0 the rewards (0) and the next advantages (0) agree, yet A(0, up) is 1 − π(up) in the first and 0 in
+    the second.
     """
     transition = np.zeros((4, 2, 4))
     transition[0, 0, 1] = transition[0, 1, 2] = 1
@@ -99,7 +102,7 @@ def merging_mdp(rng: np.random.Generator, k: int, *, width: int = 3, gamma: floa
     n_states = layered + tail.n_states
     transition = np.zeros((n_states, tail.n_actions, n_states))
     layers = [np.arange(1)] + [1 + width * i + np.arange(width) for i in range(k - 1)]
-    for here, there in zip(layers, layers[1:], strict=False):
+    for here, there in pairwise(layers):
         for state in here:
             for action in range(tail.n_actions):
                 transition[state, action, there] = _distribution(rng, width)

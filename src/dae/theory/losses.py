@@ -1,8 +1,8 @@
 """The paper's losses as exact quadratic forms, and their minimisers over the π-centred functions.
 
-Every loss here is E[(c − φ·Â − V̂(s_0))²], where φ(s, a) = Σ_t γ^t 1[s_t = s, a_t = a] counts discounted visits and c is the
-return, or an n-step target. It is quadratic in the tables Â and V̂, with moments that follow from the occupancies: no
-sampling, no truncation, no gradient descent.
+Every loss here is E[(c − φ·Â − V̂(s_0))²], where φ(s, a) = Σ_t γ^t 1[s_t = s, a_t = a] counts discounted visits and c is
+the return, or an n-step target. It is quadratic in the tables Â and V̂, with moments that follow from the occupancies:
+no sampling, no truncation, no gradient descent.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class QuadraticLoss:
         )
 
     def best_advantages(self, values: Floats) -> Floats:
-        """Return the π-centred Â (S, A) that minimises the loss for a fixed V̂; 0 on pairs that the loss does not see."""
+        """Return the π-centred Â (S, A) that minimises the loss for a fixed V̂; 0 on pairs that the loss never sees."""
         basis = centered_basis(self.policy)
         matrix = basis.T @ self.visits @ basis
         gradient = basis.T @ (self.visits_target - self.visits_start @ values)
@@ -58,7 +58,8 @@ class QuadraticLoss:
         scale = np.sqrt(np.diag(matrix))
         scale = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
         solution = np.linalg.lstsq(scale[:, None] * matrix * scale, scale * gradient)[0]
-        return (basis @ (scale * solution)).reshape(self.policy.shape)
+        best: Floats = (basis @ (scale * solution)).reshape(self.policy.shape)
+        return best
 
     def best_values(self, advantages: Floats) -> Floats:
         """Return the V̂ (S,) that minimises the loss for a fixed Â; 0 on states where no trajectory starts."""
@@ -114,7 +115,7 @@ def monte_carlo_loss(mdp: FiniteMDP, policy: Floats, n: int) -> QuadraticLoss:
 def suffix_loss(mdp: FiniteMDP, policy: Floats, n: int, target: Floats) -> QuadraticLoss:
     """Return the loss used in practice: Theorem 2's, summed over the suffixes of an n-step trajectory.
 
-        L_A = E[ Σ_{t<n} ( Σ_{t'=t}^{n-1} γ^{t'-t} (r_t' − Â_t') + γ^{n-t} target(s_n) − V̂(s_t) )² ]
+    L_A = E[ Σ_{t<n} ( Σ_{t'=t}^{n-1} γ^{t'-t} (r_t' − Â_t') + γ^{n-t} target(s_n) − V̂(s_t) )² ]
     """
     visited = occupancies(mdp, policy, n)
     losses = [
@@ -147,14 +148,16 @@ def theorem_2_advantages(mdp: FiniteMDP, policy: Floats, weights: Floats, target
         q = n_step_action_values(mdp, policy, n - t, target)
         total += weights[t][:, None] * (q - (policy * q).sum(1, keepdims=True))
     weight = weights.sum(0)[:, None]
-    return np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
+    mean: Floats = np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
+    return mean
 
 
 def _second_moment(mdp: FiniteMDP, policy: Floats, value: Floats, squared: Floats) -> Floats:
     """Return E[(r + γX)²|s] of one step before X, given E[X|s'] and E[X²|s']."""
     ahead, ahead_squared = mdp.transition @ value, mdp.transition @ squared
     q_squared = mdp.reward**2 + 2 * mdp.gamma * mdp.reward * ahead + mdp.gamma**2 * ahead_squared
-    return np.asarray((policy * q_squared).sum(1))
+    moment: Floats = (policy * q_squared).sum(1)
+    return moment
 
 
 def _quadratic(

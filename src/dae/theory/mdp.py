@@ -27,7 +27,7 @@ class FiniteMDP:
         states, actions = self.reward.shape
         if self.transition.shape != (states, actions, states):
             raise ValueError(
-                f"transition has shape {self.transition.shape}: it must be {(states, actions, states)}, (S, A, S) of reward"
+                f"transition has shape {self.transition.shape}: it must be {(states, actions, states)}, (S, A, S)"
             )
         if self.start.shape != (states,):
             raise ValueError(f"start has shape {self.start.shape}: it must be {(states,)}, one probability a state")
@@ -38,17 +38,18 @@ class FiniteMDP:
 
     @property
     def n_states(self) -> int:
-        return self.reward.shape[0]
+        return int(self.reward.shape[0])
 
     @property
     def n_actions(self) -> int:
-        return self.reward.shape[1]
+        return int(self.reward.shape[1])
 
     @cached_property
     def absorbing(self) -> Flags:
         """Mark the states where an episode is over, (S,)."""
         stays = np.einsum("sas->sa", self.transition) == 1
-        return (stays & (self.reward == 0)).all(1)
+        over: Flags = (stays & (self.reward == 0)).all(1)
+        return over
 
 
 def require_policy(mdp: FiniteMDP, policy: Floats) -> None:
@@ -99,5 +100,5 @@ def sample(mdp: FiniteMDP, policy: Floats, *, n_rows: int, n_steps: int, rng: np
 def _draw(probabilities: Floats, rng: np.random.Generator) -> Indices:
     """Draw one index a row by inverting its cumulative distribution."""
     cumulative = probabilities.cumsum(-1)
-    below = cumulative <= rng.random((len(cumulative), 1)) * cumulative[:, -1:]
-    return below.sum(-1)
+    indices: Indices = (cumulative <= rng.random((len(cumulative), 1)) * cumulative[:, -1:]).sum(-1)
+    return indices

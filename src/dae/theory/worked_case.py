@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dae.theory.examples import impossibility_pair, merging_mdp, random_mdp, random_policy
 from dae.theory.exact import action_values, advantages, expected_rewards, merges, reachable, state_values
+from dae.theory.examples import impossibility_pair, merging_mdp, random_mdp, random_policy
 from dae.theory.losses import (
     bootstrapped_loss,
     monte_carlo_loss,
@@ -45,7 +45,10 @@ def _advantages(mdp: FiniteMDP, policy: Floats, n: int, target: Floats) -> str:
         "   s  a     pi       V       Q       A | Theorem 1 Theorem 2 in practice",
     ]
     for s, a in np.ndindex(policy.shape):
-        learned = [f"{round(x[s, a], 4) + 0.0:9.4f}" if seen[s, a] else f"{'-':>9}" for x in (theorem_1, theorem_2, practice)]
+        learned = [
+            f"{np.round(x[s, a], 4) + 0.0:9.4f}" if seen[s, a] else f"{'-':>9}"
+            for x in (theorem_1, theorem_2, practice)
+        ]
         lines.append(
             f"  {s:2d} {a:2d} {policy[s, a]:6.3f} {value[s]:7.3f} {q[s, a]:7.3f} {exact[s, a]:7.3f} |"
             f" {learned[0]} {learned[1]} {learned[2]}"
@@ -55,8 +58,9 @@ def _advantages(mdp: FiniteMDP, policy: Floats, n: int, target: Floats) -> str:
     lines += [
         "",
         f"   A pair that no trajectory of {n} steps visits shows '-'. Largest deviation over the others:",
-        f"   Theorem 1 from A {_gap(theorem_1, exact, seen)}, Theorem 2 from its closed form"
-        f" {_gap(theorem_2, closed_2, seen)}, in practice from its closed form {_gap(practice, closed_practice, seen)}.",
+        f"   Theorem 1 from A {_gap(theorem_1, exact, seen)},"
+        f" Theorem 2 from its closed form {_gap(theorem_2, closed_2, seen)},"
+        f" in practice from its closed form {_gap(practice, closed_practice, seen)}.",
     ]
     return "\n".join(lines)
 
@@ -85,7 +89,7 @@ def _locality(rng: np.random.Generator, gamma: float) -> str:
     exact = advantages(mdp, policy)[0]
     return "\n".join(
         [
-            f"3. Proposition 1: branches that merge after {k} steps (condition holds: {bool(merges(mdp, policy, k)[0])})",
+            f"3. Proposition 1: branches that merge after {k} steps (condition holds: {merges(mdp, policy, k)[0]})",
             "",
             f"   A(s0, .) from all rewards:         {_row(exact)}",
             f"   A(s0, .) from the first {k} rewards: {_row(local)}",

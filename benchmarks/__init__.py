@@ -1,0 +1,1 @@
+"""Speed, measured: `make bench` runs every benchmark; `python -m benchmarks losses` runs one."""

@@ -1,0 +1,59 @@
+"""The command line as a user meets it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dae
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = Path(sys.executable).with_name("dae")
+    return subprocess.run([command, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_version() -> None:
+    assert run("version").stdout == f"dae-rl {dae.__version__}\n"
+
+
+def test_help_lists_the_commands() -> None:
+    result = run("--help")
+    assert result.returncode == 0
+    assert "theory" in result.stdout
+
+
+def test_theory_prints_a_worked_case_that_agrees_with_itself() -> None:
+    result = run("theory", "--seed", "3")
+    assert result.returncode == 0
+    assert result.stderr == ""
+    rows = [line.split("|") for line in result.stdout.splitlines() if line.count("|") == 1][1:]
+    assert len(rows) == 10
+    for left, right in rows:
+        exact, theorem_1 = left.split()[-1], right.split()[0]
+        if theorem_1 != "-":
+            assert float(theorem_1) == pytest.approx(float(exact), abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--gamma", "2"], "gamma is 2.0: it must be in [0, 1]"),
+        (["--steps", "0"], "steps is 0: it must be at least 1"),
+        (["--states", "2"], "at least one ordinary state"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_an_exit_code(arguments: list[str], message: str) -> None:
+    result = run("theory", *arguments)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("dae: ")
+    assert message in result.stderr
+
+
+def test_an_unknown_command_names_the_known_ones() -> None:
+    result = run("thoery")
+    assert result.returncode != 0
+    assert "theory" in result.stderr + result.stdout
