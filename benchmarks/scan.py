@@ -40,10 +40,8 @@ def main() -> None:
     methods = {"matrix": masked_matrix} | {
         f"2^{limit.bit_length() - 1}" if limit else "0": halving(limit) for limit in LIMITS
     }
-    print(
-        "\ndiscounted sums forward + backward in ms, 1 thread: masked matrix, and halving down to a dense solve of at most"
-    )
-    print(f"so many elements (2^{chosen.bit_length() - 1} is what core/scan.py uses)")
+    print("\ndiscounted sums forward + backward in ms, 1 thread: masked matrix, and halving down to a dense solve")
+    print(f"of at most so many elements (core/scan.py uses 2^{chosen.bit_length() - 1})")
     print(f"{'B x T':>9}" + "".join(f"{name:>9}" for name in methods))
     for rows, steps in SHAPES:
         generator = torch.Generator().manual_seed(0)

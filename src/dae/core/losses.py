@@ -33,7 +33,7 @@ def dae_loss(
     >>> never = torch.zeros(1, 2, dtype=torch.bool)
     >>> ends = {"bootstrap": torch.ones(1, 2), "terminated": never, "truncated": never}
     >>> dae_loss(rewards, torch.zeros(1, 2), values, **ends, gamma=0.5)
-    tensor(3.0312)
+    tensor(3.5312)
     """
     require_float(rewards=rewards, advantages=advantages, values=values)
     require_same_shape(rewards=rewards, advantages=advantages, values=values)
