@@ -1,14 +1,17 @@
 """Direct Advantage Estimation: learn which actions mattered, and train PPO with it.
 
 The names below are the public interface. They load on first use, so that reading a run folder or asking for
-`dae --help` does not wait for PyTorch.
+`dae --help` does not wait for PyTorch. Importing the package makes the MinAtar ids known to gymnasium.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dae.envs.registration import register_minatar
+
 if TYPE_CHECKING:
     from dae.core import center, dae_loss, gae
+    from dae.envs import make_vec_env
 
 __version__ = "0.1.0.dev0"
 
@@ -16,9 +19,12 @@ _HOME = {
     "center": "dae.core",
     "dae_loss": "dae.core",
     "gae": "dae.core",
+    "make_vec_env": "dae.envs",
 }
 
-__all__ = ["__version__", "center", "dae_loss", "gae"]
+__all__ = ["__version__", "center", "dae_loss", "gae", "make_vec_env"]
+
+register_minatar()
 
 
 def __getattr__(name: str) -> Any:
