@@ -1,5 +1,6 @@
 """The command line as a user meets it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,8 +25,9 @@ def test_help_lists_the_commands() -> None:
     assert "theory" in result.stdout
 
 
-def test_theory_prints_a_worked_case_that_agrees_with_itself() -> None:
-    result = run("theory", "--seed", "3")
+@pytest.mark.parametrize("gamma", ["0", "0.9", "1"])
+def test_theory_prints_a_worked_case_that_agrees_with_itself(gamma: str) -> None:
+    result = run("theory", "--seed", "1", "--gamma", gamma)
     assert result.returncode == 0
     assert result.stderr == ""
     rows = [line.split("|") for line in result.stdout.splitlines() if line.count("|") == 1][1:]
@@ -34,6 +36,10 @@ def test_theory_prints_a_worked_case_that_agrees_with_itself() -> None:
         exact, theorem_1 = left.split()[-1], right.split()[0]
         if theorem_1 != "-":
             assert float(theorem_1) == pytest.approx(float(exact), abs=6e-4)
+    assert "nan" not in result.stdout
+    deviations = re.findall(r"(?:from A|closed form) (\S+?)[,.]", result.stdout)
+    assert len(deviations) == 3
+    assert max(float(deviation) for deviation in deviations) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -42,6 +48,7 @@ def test_theory_prints_a_worked_case_that_agrees_with_itself() -> None:
         (["--gamma", "2"], "gamma is 2.0: it must be in [0, 1]"),
         (["--steps", "0"], "steps is 0: it must be at least 1"),
         (["--states", "2"], "at least one ordinary state"),
+        (["--seed", "-1"], "seed is -1: it must be at least 0"),
     ],
 )
 def test_a_mistake_gets_one_line_and_an_exit_code(arguments: list[str], message: str) -> None:

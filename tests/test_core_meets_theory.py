@@ -82,7 +82,7 @@ def test_with_any_bootstrap_values_the_learned_advantage_approaches_the_exact_mi
     mdp = theory.random_mdp(rng, n_states=4, n_actions=2, absorbing=0, unreachable=0, gamma=0.9)
     policy = theory.random_policy(rng, mdp)
     target = 5 * rng.normal(size=4)
-    exact = theory.suffix_loss(mdp, policy, 5, target).best_advantages(np.zeros(4))
+    exact = theory.suffix_loss(mdp, policy, 5, target).best_advantages()
     assert np.abs(exact - theory.advantages(mdp, policy)).max() > 0.1  # a wrong target shows
     assert_falls_like_one_over_root_n(errors_by_sample_size(mdp, policy, 5, target, exact))
 

@@ -22,16 +22,20 @@ _HOME = {
     "make_vec_env": "dae.envs",
 }
 
+_ROOMS = ("core", "theory")
+
 __all__ = ["__version__", "center", "dae_loss", "gae", "make_vec_env"]
 
 register_minatar()
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"dae.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'dae' has no attribute '{name}'; its public names are {', '.join(__all__)}")
     return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, *_ROOMS])

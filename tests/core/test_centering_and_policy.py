@@ -44,21 +44,39 @@ def test_normalised_advantages_have_unit_size_under_the_policy_and_keep_their_ce
     torch.testing.assert_close(normalised / normalised[0, 0, 0], advantages / advantages[0, 0, 0])
 
 
-def test_zero_advantages_normalise_to_zero() -> None:
+def test_normalisation_adds_the_papers_constant_to_the_scale() -> None:
+    """Advantages of typical size 1e-5 are halved."""
+    probs = torch.full((1, 1, 2), 0.5, dtype=torch.float64)
+    advantages = torch.tensor([[[1e-5, -1e-5]]], dtype=torch.float64)
+    torch.testing.assert_close(core.normalize_advantages(advantages, probs), advantages / 2e-5)
+
+
+def test_zero_advantages_normalise_to_zero_without_a_gradient() -> None:
     probs = torch.full((2, 3, 2), 0.5)
-    assert (core.normalize_advantages(torch.zeros(2, 3, 2), probs) == 0).all()
+    normalised = core.normalize_advantages(torch.zeros(2, 3, 2, requires_grad=True), probs)
+    assert (normalised == 0).all()
+    assert not normalised.requires_grad
+
+
+def test_large_advantages_normalise_in_half_precision() -> None:
+    probs = torch.full((2, 3, 2), 0.5, dtype=torch.float16)
+    advantages = torch.tensor([300.0, -300.0], dtype=torch.float16).expand(2, 3, 2)
+    normalised = core.normalize_advantages(advantages, probs)
+    assert normalised.dtype == torch.float16
+    torch.testing.assert_close(normalised.abs(), torch.ones_like(normalised))
 
 
 @pytest.mark.parametrize("advantage", [1.5, -1.5])
 @pytest.mark.parametrize("ratio", [0.5, 0.95, 1.0, 1.05, 2.0])
 def test_clipped_surrogate(advantage: float, ratio: float) -> None:
     log_probs = torch.tensor([ratio], dtype=torch.float64).log().requires_grad_()
-    objective = core.clipped_surrogate(
-        log_probs, torch.zeros(1, dtype=torch.float64), torch.tensor([advantage], dtype=torch.float64), clip_range=0.1
-    )
+    old_log_probs = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    advantages = torch.tensor([advantage], dtype=torch.float64, requires_grad=True)
+    objective = core.clipped_surrogate(log_probs, advantages, old_log_probs=old_log_probs, clip_range=0.1)
     clipped = min(max(ratio, 0.9), 1.1)
     assert objective.item() == pytest.approx(min(ratio * advantage, clipped * advantage))
-    (gradient,) = torch.autograd.grad(objective, log_probs)
+    gradient, *others = torch.autograd.grad(objective, (log_probs, advantages, old_log_probs), allow_unused=True)
+    assert others == [None, None]
     active = ratio * advantage <= clipped * advantage
     assert gradient.item() == pytest.approx(ratio * advantage if active else 0)
 
@@ -66,14 +84,14 @@ def test_clipped_surrogate(advantage: float, ratio: float) -> None:
 def test_entropy_and_divergence_agree_with_torch_distributions() -> None:
     mu, pi = Categorical(logits=draw(ROWS, STEPS, ACTIONS)), Categorical(logits=draw(ROWS, STEPS, ACTIONS, seed=1))
     torch.testing.assert_close(core.entropy(pi.logits), pi.entropy())
-    torch.testing.assert_close(core.kl_divergence(mu.logits, pi.logits), kl_divergence(mu, pi))
+    torch.testing.assert_close(core.kl_divergence(pi.logits, old_log_probs=mu.logits), kl_divergence(mu, pi))
 
 
 def test_impossible_actions_add_nothing_to_entropy_divergence_and_their_gradients() -> None:
     logits = torch.tensor([[0.3, -0.2, -torch.inf]], dtype=torch.float64, requires_grad=True)
     two = logits[:, :2].detach().requires_grad_()
     mu = torch.tensor([[0.4, 0.6, 0.0]], dtype=torch.float64).log()
-    for function in (core.entropy, lambda x: core.kl_divergence(mu[:, : x.shape[1]], x)):
+    for function in (core.entropy, lambda x: core.kl_divergence(x, old_log_probs=mu[:, : x.shape[1]])):
         masked, plain = function(logits.log_softmax(-1)), function(two.log_softmax(-1))
         torch.testing.assert_close(masked, plain)
         (masked_gradient,) = torch.autograd.grad(masked, logits)
@@ -84,4 +102,11 @@ def test_impossible_actions_add_nothing_to_entropy_divergence_and_their_gradient
 
 def test_divergence_from_an_action_that_the_new_policy_cannot_take_is_infinite() -> None:
     mu, pi = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[1.0, 0.0]]).log()
-    assert core.kl_divergence(mu, pi) == torch.inf
+    assert core.kl_divergence(pi, old_log_probs=mu) == torch.inf
+
+
+def test_divergence_has_no_gradient_for_the_behaviour_policy() -> None:
+    mu, pi = (torch.tensor([p, 1 - p]).log().requires_grad_() for p in (0.3, 0.6))
+    gradients = torch.autograd.grad(core.kl_divergence(pi, old_log_probs=mu), (pi, mu), allow_unused=True)
+    assert gradients[0] is not None
+    assert gradients[1] is None

@@ -77,12 +77,6 @@ def test_rows_must_be_two_dimensional_and_not_empty(function: Any, shape: tuple[
         function(**arguments)
 
 
-def test_monte_carlo_loss_needs_a_whole_episode() -> None:
-    never = torch.zeros(2, 3, dtype=torch.bool)
-    with pytest.raises(ValueError, match="at least one whole episode"):
-        core.monte_carlo_dae_loss(torch.zeros(2, 3), torch.zeros(2, 3), terminated=never, truncated=never, gamma=0.9)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -94,12 +88,22 @@ def test_monte_carlo_loss_needs_a_whole_episode() -> None:
             lambda: core.normalize_advantages(torch.zeros(2), torch.zeros(2), eps=-1),
             "eps is -1: it must be a number at least 0",
         ),
-        (lambda: core.clipped_surrogate(*[torch.zeros(3)] * 3, clip_range=-0.1), "clip_range is -0.1"),
         (
-            lambda: core.clipped_surrogate(torch.zeros(3), torch.zeros(3), torch.zeros(1), clip_range=0.1),
+            lambda: core.clipped_surrogate(
+                torch.zeros(3), torch.zeros(3), old_log_probs=torch.zeros(3), clip_range=-0.1
+            ),
+            "clip_range is -0.1",
+        ),
+        (
+            lambda: core.clipped_surrogate(
+                torch.zeros(3), torch.zeros(1), old_log_probs=torch.zeros(3), clip_range=0.1
+            ),
             "advantages has shape",
         ),
-        (lambda: core.kl_divergence(torch.zeros(2, 3), torch.zeros(2, 1)), "log_probs has shape (2, 1)"),
+        (
+            lambda: core.kl_divergence(torch.zeros(2, 3), old_log_probs=torch.zeros(2, 1)),
+            "old_log_probs has shape (2, 1)",
+        ),
         (lambda: core.entropy(torch.zeros(0)), "log_probs has shape (0,)"),
     ],
 )

@@ -1,5 +1,7 @@
 """Finite MDPs: what they refuse, and that samples follow them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,8 @@ def test_values_by_hand() -> None:
         ({"start": np.array([1.5, -0.5])}, "start holds no distribution"),
         ({"start": np.array([np.nan, 1.0])}, "start holds no distribution"),
         ({"gamma": 1.5}, "gamma is 1.5"),
+        ({"reward": np.zeros(2)}, r"reward has shape \(2,\)"),
+        ({"reward": np.full((2, 2), np.nan)}, "with finite entries"),
     ],
 )
 def test_an_mdp_that_is_none_is_refused(change: dict[str, object], message: str) -> None:
@@ -47,9 +51,46 @@ def test_a_policy_that_is_none_is_refused() -> None:
 
 
 def test_an_undiscounted_endless_episode_is_refused() -> None:
-    endless = FiniteMDP(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1), 1.0)
+    """State 0 goes round for ever, state 1 ends."""
+    endless = FiniteMDP(np.eye(2)[:, None, :], np.array([[1.0], [0.0]]), np.array([0.5, 0.5]), 1.0)
     with pytest.raises(ValueError, match="never ends"):
-        theory.state_values(endless, np.ones((1, 1)))
+        theory.state_values(endless, np.ones((2, 1)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, p: theory.occupancies(m, p, 0), "n is 0: it must be at least 1"),
+        (lambda m, p: theory.reachable(m, p, 0), "n is 0"),
+        (lambda m, p: theory.suffix_loss(m, p, 0, np.zeros(2)), "n is 0"),
+        (lambda m, p: theory.monte_carlo_loss(m, p, 0), "n is 0"),
+        (lambda m, p: theory.bootstrapped_loss(m, p, 1, np.zeros(3)), r"target has shape \(3,\): it must be \(2,\)"),
+        (lambda m, p: theory.n_step_action_values(m, p, 1, np.zeros((2, 1))), r"target has shape \(2, 1\)"),
+        (lambda m, p: theory.reachable(m, 2 * p, 1), "policy holds no distribution"),
+        (lambda m, p: theory.merging_mdp(np.random.default_rng(0), 0), "k is 0"),
+        (lambda m, p: theory.random_mdp(np.random.default_rng(0), n_states=2), "at least one ordinary state"),
+    ],
+)
+def test_wrong_arguments_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(two_states(), np.full((2, 2), 0.5))
+
+
+def test_random_mdps_and_policies_keep_their_promises() -> None:
+    """The theorem tests lean on them for sparse, absorbing and unreachable states and for actions never taken."""
+    shares = []
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        mdp = theory.random_mdp(rng, n_states=9, n_actions=3, branching=2, absorbing=2, unreachable=3)
+        assert ((mdp.transition > 0).sum(-1) <= 2).all()
+        assert (mdp.transition > 0).any(-1).all()
+        np.testing.assert_array_equal(mdp.absorbing, np.arange(9) >= 7)
+        assert (mdp.transition[:, :, 4:7] == 0).all()
+        assert (mdp.start[4:] == 0).all()
+        free, limited = theory.random_policy(rng, mdp), theory.random_policy(rng, mdp, forbidden=0.5)
+        assert (free > 0).all()
+        shares.append((limited == 0).mean())
+    assert 0.25 < np.mean(shares) < 0.42  # half, less the one action that every state keeps
 
 
 def test_reachability_follows_arrows_not_probabilities() -> None:

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from dae.core.checks import require_actions, require_float, require_in_range, require_same_shape
+from dae.core.precision import at_least_float32
 
 
 def center(f: Tensor, probs: Tensor) -> Tensor:
@@ -25,11 +26,13 @@ def normalize_advantages(advantages: Tensor, probs: Tensor, *, eps: float = 1e-5
 
         Â(s, a) / ( sqrt( mean_s Σ_a μ(a|s) Â(s, a)² ) + eps )
 
-    The expectation over actions is exact, and no mean is subtracted: centred advantages have none.
+    The expectation over actions is exact, and no mean is subtracted: centred advantages have none. The result weighs
+    the policy's update and carries no gradient.
     """
     require_float(advantages=advantages, probs=probs)
     require_actions("advantages", advantages)
     require_same_shape(advantages=advantages, probs=probs)
     require_in_range("eps", eps, 0)
-    scale = (probs * advantages.square()).sum(-1).mean().sqrt()
-    return advantages / (scale + eps)
+    weights, values = at_least_float32(probs.detach()), at_least_float32(advantages.detach())
+    scale = (weights * values.square()).sum(-1).mean().sqrt()
+    return (values / (scale + eps)).to(advantages.dtype)

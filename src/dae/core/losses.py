@@ -1,12 +1,14 @@
 """The critic losses of the paper: DAE with and without a value function, and the two of its ablation.
 
-Gradients flow into advantages, values and Q-values; `bootstrap` is a target and receives none.
+Gradients flow into advantages, values and Q-values; `bootstrap` is a target and receives none. Half precision is
+computed, and the loss returned, in float32.
 """
 
 from torch import Tensor, where
 from torch.nn.functional import mse_loss
 
 from dae.core.checks import require_bool, require_float, require_in_range, require_rows, require_same_shape
+from dae.core.precision import at_least_float32
 from dae.core.returns import n_step_targets
 from dae.core.scan import discounted_sums
 
@@ -35,8 +37,9 @@ def dae_loss(
     >>> dae_loss(rewards, torch.zeros(1, 2), values, **ends, gamma=0.5)
     tensor(3.5312)
     """
-    require_float(rewards=rewards, advantages=advantages, values=values)
+    require_float(rewards=rewards, advantages=advantages, values=values, bootstrap=bootstrap)
     require_same_shape(rewards=rewards, advantages=advantages, values=values)
+    rewards, advantages, values, bootstrap = map(at_least_float32, (rewards, advantages, values, bootstrap))
     targets = n_step_targets(
         rewards - advantages, bootstrap=bootstrap, terminated=terminated, truncated=truncated, gamma=gamma
     )
@@ -52,14 +55,14 @@ def monte_carlo_dae_loss(
 
     A row starts with the start of an episode and may hold several. Only episodes that end in a terminated step have a
     known return: the others (truncated, unfinished, or padding behind the last one) are left out and may hold anything.
+    Without a whole episode there is no loss, and the result is NaN.
     """
     require_float(rewards=rewards, advantages=advantages)
     require_bool(terminated=terminated, truncated=truncated)
     require_rows("rewards", rewards)
     require_same_shape(rewards=rewards, advantages=advantages, terminated=terminated, truncated=truncated)
     require_in_range("gamma", gamma, 0, 1)
-    if not terminated.any():
-        raise ValueError("terminated is False everywhere: the loss needs at least one whole episode")
+    rewards, advantages = at_least_float32(rewards), at_least_float32(advantages)
 
     inside = ~(terminated | truncated)
     whole = discounted_sums(terminated.to(rewards.dtype), inside, 1) > 0
@@ -86,8 +89,9 @@ def duel_loss(
 
     Arguments as for `dae_loss`.
     """
-    require_float(rewards=rewards, advantages=advantages, values=values)
+    require_float(rewards=rewards, advantages=advantages, values=values, bootstrap=bootstrap)
     require_same_shape(rewards=rewards, advantages=advantages, values=values)
+    rewards, advantages, values, bootstrap = map(at_least_float32, (rewards, advantages, values, bootstrap))
     targets = n_step_targets(rewards, bootstrap=bootstrap, terminated=terminated, truncated=truncated, gamma=gamma)
     return mse_loss(values + advantages, targets)
 
@@ -108,7 +112,8 @@ def indirect_loss(
 
     `q_values` are those of the actions taken, (B, T); the rest as for `dae_loss`.
     """
-    require_float(rewards=rewards, q_values=q_values, values=values)
+    require_float(rewards=rewards, q_values=q_values, values=values, bootstrap=bootstrap)
     require_same_shape(rewards=rewards, q_values=q_values, values=values)
+    rewards, q_values, values, bootstrap = map(at_least_float32, (rewards, q_values, values, bootstrap))
     targets = n_step_targets(rewards, bootstrap=bootstrap, terminated=terminated, truncated=truncated, gamma=gamma)
     return 0.5 * (mse_loss(values, targets) + mse_loss(q_values, targets))

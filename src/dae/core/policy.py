@@ -5,18 +5,18 @@ from torch import Tensor, finfo, minimum, where
 from dae.core.checks import require_actions, require_float, require_in_range, require_same_shape
 
 
-def clipped_surrogate(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, *, clip_range: float) -> Tensor:
+def clipped_surrogate(log_probs: Tensor, advantages: Tensor, *, old_log_probs: Tensor, clip_range: float) -> Tensor:
     """Return PPO's clipped objective, a mean over frames to be maximised.
 
         L_π = mean min( ρ Â, clip(ρ, 1 − ε, 1 + ε) Â ),  ρ = π(a|s) / μ(a|s)
 
-    All three are log-probabilities or advantages of the actions taken, of one shape. Gradients flow wherever the caller
-    left them: pass `advantages` and `old_log_probs` detached.
+    All are of the actions taken, of one shape: log π, the advantages, log μ. Gradients flow into π (`log_probs`) only.
     """
-    require_float(log_probs=log_probs, old_log_probs=old_log_probs, advantages=advantages)
-    require_same_shape(log_probs=log_probs, old_log_probs=old_log_probs, advantages=advantages)
+    require_float(log_probs=log_probs, advantages=advantages, old_log_probs=old_log_probs)
+    require_same_shape(log_probs=log_probs, advantages=advantages, old_log_probs=old_log_probs)
     require_in_range("clip_range", clip_range, 0)
-    ratio = (log_probs - old_log_probs).exp()
+    advantages = advantages.detach()
+    ratio = (log_probs - old_log_probs.detach()).exp()
     return minimum(ratio * advantages, ratio.clamp(1 - clip_range, 1 + clip_range) * advantages).mean()
 
 
@@ -30,14 +30,14 @@ def entropy(log_probs: Tensor) -> Tensor:
     return -(log_probs.exp() * log_probs.clamp(min=finfo(log_probs.dtype).min)).sum(-1)
 
 
-def kl_divergence(old_log_probs: Tensor, log_probs: Tensor) -> Tensor:
+def kl_divergence(log_probs: Tensor, *, old_log_probs: Tensor) -> Tensor:
     """Return KL(μ‖π) = Σ_a μ(a|s) (log μ(a|s) − log π(a|s)) of normalised log-probabilities (..., A).
 
     An action that μ never takes adds 0. Gradients flow into π (`log_probs`) only: μ is data.
     """
-    require_float(old_log_probs=old_log_probs, log_probs=log_probs)
+    require_float(log_probs=log_probs, old_log_probs=old_log_probs)
     require_actions("log_probs", log_probs)
-    require_same_shape(old_log_probs=old_log_probs, log_probs=log_probs)
+    require_same_shape(log_probs=log_probs, old_log_probs=old_log_probs)
     old_log_probs = old_log_probs.detach()
     mu = old_log_probs.exp()
     return where(mu > 0, mu * (old_log_probs - log_probs), 0.0).sum(-1)

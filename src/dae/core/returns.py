@@ -16,7 +16,8 @@ def n_step_targets(
         y_t = r_t + γ bootstrap_t            where truncated, and at the end of the row
 
     `bootstrap[b, t]` is the target value of the true successor of step t. It is read only in the third case; elsewhere
-    it may hold anything, NaN included. It is a target: no gradient flows into it.
+    it may hold anything, NaN included. It is a target: no gradient flows into it. (A NaN reward, in contrast, may spoil
+    its whole row.)
     """
     require_float(rewards=rewards, bootstrap=bootstrap)
     require_bool(terminated=terminated, truncated=truncated)
@@ -47,7 +48,7 @@ def gae(
         returns_t = A_t + V(s_t)
 
     V(s_{t+1}) is `values[t + 1]` inside a segment, 0 after a terminated step, and `bootstrap[t]` after a truncated step
-    and at the end of the row (nowhere else is `bootstrap` read).
+    and at the end of the row. `bootstrap` is read nowhere else, and no gradient flows into it.
     """
     require_float(rewards=rewards, values=values, bootstrap=bootstrap)
     require_bool(terminated=terminated, truncated=truncated)
@@ -57,7 +58,7 @@ def gae(
     require_in_range("lam", lam, 0, 1)
 
     inside = _inside(terminated, truncated)
-    next_values = where(inside, values.roll(-1, -1), where(terminated, 0.0, bootstrap))
+    next_values = where(inside, values.roll(-1, -1), where(terminated, 0.0, bootstrap.detach()))
     deltas = rewards + gamma * next_values - values
     advantages = discounted_sums(deltas, inside, gamma * lam)
     return advantages, advantages + values

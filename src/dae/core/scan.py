@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from dae.core.precision import at_least_float32
+
 # The recursion is solved as a dense matrix once that has at most this many elements (1 MB in float32). Measured from
 # 2x128 to 1024x128 and 4x4096, see docs/performance.md: a smaller limit costs launches, a larger one leaves the cache.
 _DENSE_ELEMENTS = 2**18
@@ -14,8 +16,8 @@ def discounted_sums(x: Tensor, inside: Tensor, discount: float) -> Tensor:
 
     All are (B, T); the last column of `inside` is not read. Half precision is accumulated in float32.
     """
-    dtype = torch.promote_types(x.dtype, torch.float32)
-    return _solve(x.to(dtype), inside.to(dtype) * discount).to(x.dtype)
+    accumulator = at_least_float32(x)
+    return _solve(accumulator, inside.to(accumulator.dtype) * discount).to(x.dtype)
 
 
 def _solve(x: Tensor, weights: Tensor) -> Tensor:
@@ -29,7 +31,9 @@ def _solve(x: Tensor, weights: Tensor) -> Tensor:
     so that time and memory grow as B T.
     """
     steps = x.shape[-1]
-    if steps == 1 or x.numel() * steps <= _DENSE_ELEMENTS:
+    if steps == 1:
+        return x
+    if x.numel() * steps <= _DENSE_ELEMENTS:
         matrix = torch.diag_embed(-weights[..., :-1], offset=1)
         y: Tensor = torch.linalg.solve_triangular(matrix, x.unsqueeze(-1), upper=True, unitriangular=True)
         return y.squeeze(-1)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dae.theory.mdp import FiniteMDP, Flags, Floats, require_policy
+from dae.theory.mdp import FiniteMDP, Flags, Floats, require_policy, require_states, require_steps
 
 
 def state_values(mdp: FiniteMDP, policy: Floats) -> Floats:
@@ -38,8 +38,9 @@ def advantages(mdp: FiniteMDP, policy: Floats) -> Floats:
 
 def n_step_action_values(mdp: FiniteMDP, policy: Floats, n: int, target: Floats) -> Floats:
     """Return E[r_0 + … + γ^{n-1} r_{n-1} + γ^n target(s_n) | s_0 = s, a_0 = a], (S, A)."""
-    if n < 1:
-        raise ValueError(f"n is {n}: it must be at least 1")
+    require_policy(mdp, policy)
+    require_steps(n)
+    require_states("target", mdp, target)
     q = mdp.reward + mdp.gamma * mdp.transition @ target
     for _ in range(n - 1):
         q = mdp.reward + mdp.gamma * mdp.transition @ (policy * q).sum(1)
@@ -49,6 +50,7 @@ def n_step_action_values(mdp: FiniteMDP, policy: Floats, n: int, target: Floats)
 def occupancies(mdp: FiniteMDP, policy: Floats, n: int) -> Floats:
     """Return p(s_t = s) for t = 0, …, n − 1, (n, S)."""
     require_policy(mdp, policy)
+    require_steps(n)
     step = np.einsum("sa,sat->st", policy, mdp.transition)
     rows = [mdp.start]
     for _ in range(n - 1):
@@ -61,6 +63,8 @@ def reachable(mdp: FiniteMDP, policy: Floats, n: int) -> Flags:
 
     Follows the arrows of the MDP, not its probabilities, so that a rare pair is not lost to rounding.
     """
+    require_policy(mdp, policy)
+    require_steps(n)
     arrows: Flags = np.logical_or.reduce((policy[:, :, None] > 0) & (mdp.transition > 0), axis=1)
     now: Flags = mdp.start > 0
     seen = now
@@ -75,13 +79,15 @@ def expected_rewards(mdp: FiniteMDP, policy: Floats, k: int) -> Floats:
     return n_step_action_values(mdp, policy, k, np.zeros(mdp.n_states))
 
 
-def merges(mdp: FiniteMDP, policy: Floats, k: int, tolerance: float = 1e-12) -> Flags:
+def merges(mdp: FiniteMDP, policy: Floats, k: int, tolerance: float = 1e-10) -> Flags:
     """Mark the states where E[V(s_k) | s_0, a_0] is the same for all actions the policy takes, (S,).
 
-    There Proposition 1 holds: A(s, a) = E[first k rewards | s, a] − E[first k rewards | s].
+    There Proposition 1 holds: A(s, a) = E[first k rewards | s, a] − E[first k rewards | s]. Differences are tolerated
+    relative to the largest value.
     """
     without_rewards = FiniteMDP(mdp.transition, np.zeros_like(mdp.reward), mdp.start, 1.0)
-    ahead = n_step_action_values(without_rewards, policy, k, state_values(mdp, policy))
+    values = state_values(mdp, policy)
+    ahead = n_step_action_values(without_rewards, policy, k, values)
     taken = np.where(policy > 0, ahead, np.nan)
-    same: Flags = np.nanmax(taken, 1) - np.nanmin(taken, 1) <= tolerance
+    same: Flags = np.nanmax(taken, 1) - np.nanmin(taken, 1) <= tolerance * np.abs(values).max()
     return same

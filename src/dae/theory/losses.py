@@ -6,65 +6,68 @@ no sampling, no truncation, no gradient descent.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from dae.theory.exact import action_values, n_step_action_values, occupancies, state_values
-from dae.theory.mdp import FiniteMDP, Floats
+from dae.theory.mdp import FiniteMDP, Floats, require_states
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class QuadraticLoss:
-    """E[(c − φ·Â − V̂(s_0))²] as a function of the tables Â (S, A) and V̂ (S,)."""
+    """E[(c − φ·Â − V̂(s_0))²] as a function of the tables Â (S, A) and V̂ (S,).
+
+    What lies before step t (the start, the rewards and the advantages so far) meets Â(s_t, a_t) only through s_t, since
+    a_t is drawn from π(·|s_t) whatever came before. So it enters as m(s) = Σ_a π(a|s) Â(s, a):
+
+        E[c²] + Σ w(s) π(a|s) Â(s, a)² − 2 Σ ahead(s, a) Â(s, a) + start·V̂² − 2 start_target·V̂
+              + 2 (Âᵀ·later − earned + from_start·V̂)·m
+
+    For a π-centred Â the mean m is 0 and the second line vanishes: the best Â does not depend on V̂, and that of one
+    state not on that of another. Kept apart like this, a step that weighs γ^{2t} is as exact as the first.
+    """
 
     policy: Floats  # (S, A)
-    visits: Floats  # (SA, SA): E[φ φᵀ]
-    visits_target: Floats  # (SA,): E[c φ]
-    visits_start: Floats  # (SA, S): E[φ 1[s_0]ᵀ]
-    start: Floats  # (S,): E[1[s_0]]
+    weights: Floats  # (S,): w(s) = Σ_t γ^{2t} p(s_t = s)
+    ahead: Floats  # (S, A): Σ_t γ^t E[(c less the rewards before t) 1[s_t, a_t]]
+    later: Floats  # (SA, S): Σ_{t<t'} γ^{t+t'} p(s_t, a_t, s_t')
+    earned: Floats  # (S,): Σ_t γ^t E[(rewards before t) 1[s_t]]
+    from_start: Floats  # (S, S): Σ_t γ^t p(s_t, s_0)
+    start: Floats  # (S,): p(s_0)
     start_target: Floats  # (S,): E[c 1[s_0]]
     target_squared: float  # E[c²]
 
     def __call__(self, advantages: Floats, values: Floats) -> float:
-        """Return the exact loss of two tables."""
-        f = advantages.ravel()
+        """Return the exact loss of two tables, π-centred or not."""
+        mean = (self.policy * advantages).sum(1)
         return float(
             self.target_squared
-            + f @ self.visits @ f
-            + values**2 @ self.start
-            - 2 * f @ self.visits_target
-            - 2 * values @ self.start_target
-            + 2 * f @ self.visits_start @ values
+            + self.weights @ (self.policy * advantages**2).sum(1)
+            - 2 * (self.ahead * advantages).sum()
+            + self.start @ values**2
+            - 2 * self.start_target @ values
+            + 2 * mean @ (advantages.ravel() @ self.later - self.earned + self.from_start @ values)
         )
 
     def __add__(self, other: "QuadraticLoss") -> "QuadraticLoss":
-        return QuadraticLoss(
-            self.policy,
-            self.visits + other.visits,
-            self.visits_target + other.visits_target,
-            self.visits_start + other.visits_start,
-            self.start + other.start,
-            self.start_target + other.start_target,
-            self.target_squared + other.target_squared,
-        )
+        moments = (f.name for f in fields(self) if f.name != "policy")
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in moments})
 
-    def best_advantages(self, values: Floats) -> Floats:
-        """Return the π-centred Â (S, A) that minimises the loss for a fixed V̂; 0 on pairs that the loss never sees."""
+    def best_advantages(self) -> Floats:
+        """Return the π-centred Â (S, A) that minimises the loss, whatever V̂ is; 0 on pairs that the loss never sees."""
         basis = centered_basis(self.policy)
-        matrix = basis.T @ self.visits @ basis
-        gradient = basis.T @ (self.visits_target - self.visits_start @ values)
-        # Scaling to a unit diagonal keeps rarely visited states as accurate as frequent ones.
-        scale = np.sqrt(np.diag(matrix))
-        scale = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
-        solution = np.linalg.lstsq(scale[:, None] * matrix * scale, scale * gradient)[0]
-        best: Floats = (basis @ (scale * solution)).reshape(self.policy.shape)
-        return best
+        matrix = basis.T @ (np.repeat(self.weights, self.policy.shape[1]) * self.policy.ravel() * basis.T).T
+        seen = np.diag(matrix) > 0
+        best = np.zeros(len(seen))
+        best[seen] = np.linalg.solve(matrix[np.ix_(seen, seen)], (basis.T @ self.ahead.ravel())[seen])
+        return np.asarray(basis @ best).reshape(self.policy.shape)
 
     def best_values(self, advantages: Floats) -> Floats:
         """Return the V̂ (S,) that minimises the loss for a fixed Â; 0 on states where no trajectory starts."""
-        moment = self.start_target - advantages.ravel() @ self.visits_start
-        return np.divide(moment, self.start, out=np.zeros_like(moment), where=self.start > 0)
+        moment = self.start_target - (self.policy * advantages).sum(1) @ self.from_start
+        best: Floats = np.divide(moment, self.start, out=np.zeros_like(moment), where=self.start > 0)
+        return best
 
 
 def centered_basis(policy: Floats) -> Floats:
@@ -87,6 +90,7 @@ def centered_basis(policy: Floats) -> Floats:
 
 def bootstrapped_loss(mdp: FiniteMDP, policy: Floats, n: int, target: Floats) -> QuadraticLoss:
     """Return the loss of Theorem 2: E[(Σ_{t<n} γ^t (r_t − Â_t) + γ^n target(s_n) − V̂(s_0))²]."""
+    require_states("target", mdp, target)
     squared = target**2
     value = target
     for _ in range(n):
@@ -101,7 +105,7 @@ def bootstrapped_loss(mdp: FiniteMDP, policy: Floats, n: int, target: Floats) ->
 def monte_carlo_loss(mdp: FiniteMDP, policy: Floats, n: int) -> QuadraticLoss:
     """Return the loss of Theorem 1, E[(G(τ) − Σ_{t<n} γ^t Â_t)²], with G the whole, infinite return.
 
-    It has no V̂: evaluate and minimise it with V̂ = 0.
+    It has no V̂: evaluate it with V̂ = 0.
     """
     live = ~mdp.absorbing
     constant = _second_moment(mdp, policy, state_values(mdp, policy), np.zeros(mdp.n_states))
@@ -165,32 +169,37 @@ def _quadratic(
 ) -> QuadraticLoss:
     """Assemble the moments of E[(c − φ·Â − V̂(s_0))²] step by step.
 
-    `q_ahead(t)` is E[c − Σ_{k<t} γ^k r_k | s_t, a_t] / γ^t, what the target still holds at step t.
+    `q_ahead(t)` is E[c less the rewards before t | s_t, a_t] / γ^t: what the target still holds at step t.
     """
-    pairs = mdp.n_states * mdp.n_actions
-    step = np.einsum("sat,tb->satb", mdp.transition, policy).reshape(pairs, pairs)  # K[(s, a), (s', a')]
-    visited = (occupancies(mdp, policy, n)[:, :, None] * policy).reshape(n, pairs)  # p(s_t, a_t)
+    states = mdp.n_states
+    step = np.einsum("sa,sat->st", policy, mdp.transition)
+    visited = occupancies(mdp, policy, n)
     discount = mdp.gamma ** np.arange(n)
 
-    visits, later = np.zeros((pairs, pairs)), np.zeros((pairs, pairs))  # later: Σ_{k=1}^{n-1-t} γ^k K^k
-    for t in reversed(range(n)):
-        joint = visited[t][:, None] * later
-        visits += discount[t] ** 2 * (np.diag(visited[t]) + joint + joint.T)
-        later = mdp.gamma * step @ (np.eye(pairs) + later)
+    later = np.zeros((*policy.shape, states))
+    still = np.zeros((states, states))  # Σ_{k=0}^{n-2-t} γ^k p(s_{t+1+k} | s_{t+1})
+    for t in reversed(range(n - 1)):
+        still = np.eye(states) + mdp.gamma * step @ still
+        here = discount[t] ** 2 * visited[t][:, None] * policy
+        later += here[:, :, None] * (mdp.gamma * mdp.transition @ still)
 
-    visits_target, visits_start = np.zeros(pairs), np.zeros((pairs, mdp.n_states))
-    earned = np.zeros(pairs)  # E[Σ_{k<t} γ^k r_k 1[s_t, a_t]]
-    from_start = np.einsum("sa,st->sat", policy, np.diag(mdp.start)).reshape(pairs, -1)  # p(s_t, a_t, s_0)
+    ahead, earned, from_start = np.zeros_like(policy), np.zeros(states), np.zeros((states, states))
+    before = np.zeros(states)  # E[(rewards before t) 1[s_t]]
+    origin = np.diag(mdp.start)  # p(s_t, s_0)
     for t in range(n):
-        visits_target += discount[t] * (earned + discount[t] * visited[t] * q_ahead(t).ravel())
-        visits_start += discount[t] * from_start
-        earned = (earned + discount[t] * mdp.reward.ravel() * visited[t]) @ step
-        from_start = step.T @ from_start
+        here = visited[t][:, None] * policy
+        ahead += discount[t] ** 2 * here * q_ahead(t)
+        earned += discount[t] * before
+        from_start += discount[t] * origin
+        before = before @ step + np.einsum("sa,sat->t", discount[t] * here * mdp.reward, mdp.transition)
+        origin = step.T @ origin
     return QuadraticLoss(
         policy=policy,
-        visits=visits,
-        visits_target=visits_target,
-        visits_start=visits_start,
+        weights=discount**2 @ visited,
+        ahead=ahead,
+        later=later.reshape(-1, states),
+        earned=earned,
+        from_start=from_start,
         start=mdp.start,
         start_target=mdp.start * (policy * q_ahead(0)).sum(1),
         target_squared=target_squared,

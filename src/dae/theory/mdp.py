@@ -11,7 +11,7 @@ Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FiniteMDP:
     """A discounted MDP with S states and A actions.
 
@@ -24,6 +24,8 @@ class FiniteMDP:
     gamma: float
 
     def __post_init__(self) -> None:
+        if self.reward.ndim != 2 or not np.isfinite(self.reward).all():
+            raise ValueError(f"reward has shape {self.reward.shape}: it must be (S, A), with finite entries")
         states, actions = self.reward.shape
         if self.transition.shape != (states, actions, states):
             raise ValueError(
@@ -59,13 +61,25 @@ def require_policy(mdp: FiniteMDP, policy: Floats) -> None:
     require_distribution("policy", policy)
 
 
+def require_states(name: str, mdp: FiniteMDP, table: Floats) -> None:
+    """The table has one number a state."""
+    if table.shape != (mdp.n_states,):
+        raise ValueError(f"{name} has shape {table.shape}: it must be ({mdp.n_states},), one number a state")
+
+
+def require_steps(n: int) -> None:
+    """A trajectory has at least one step."""
+    if n < 1:
+        raise ValueError(f"n is {n}: it must be at least 1")
+
+
 def require_distribution(name: str, probabilities: Floats) -> None:
     """Probabilities along the last axis are not negative and sum to 1."""
     if not (probabilities >= 0).all() or not np.allclose(probabilities.sum(-1), 1, rtol=0, atol=1e-9):
         raise ValueError(f"{name} holds no distribution: entries must be >= 0 and sum to 1 along the last axis")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trajectories:
     """Rows of steps as an agent would record them, (B, T) each; an ended episode is followed by a new one."""
 

@@ -19,6 +19,8 @@ def worked_case(n_states: int, n_actions: int, gamma: float, n_steps: int, seed:
     """Return the worked case as a text of four short sections."""
     if n_steps < 1:
         raise ValueError(f"steps is {n_steps}: it must be at least 1")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}: it must be at least 0")
     rng = np.random.default_rng(seed)
     mdp = random_mdp(rng, n_states=n_states, n_actions=n_actions, gamma=gamma)
     policy = random_policy(rng, mdp)
@@ -33,22 +35,21 @@ def worked_case(n_states: int, n_actions: int, gamma: float, n_steps: int, seed:
 
 
 def _advantages(mdp: FiniteMDP, policy: Floats, n: int, target: Floats) -> str:
-    guess = np.full(mdp.n_states, 7.0)
     exact = advantages(mdp, policy)
-    theorem_1 = monte_carlo_loss(mdp, policy, n).best_advantages(np.zeros(mdp.n_states))
-    theorem_2 = bootstrapped_loss(mdp, policy, n, target).best_advantages(guess)
-    practice = suffix_loss(mdp, policy, n, target).best_advantages(guess)
-    value, q, seen = state_values(mdp, policy), action_values(mdp, policy), reachable(mdp, policy, n)
+    theorem_1 = monte_carlo_loss(mdp, policy, n).best_advantages()
+    theorem_2 = bootstrapped_loss(mdp, policy, n, target).best_advantages()
+    practice = suffix_loss(mdp, policy, n, target).best_advantages()
+    value, q = state_values(mdp, policy), action_values(mdp, policy)
+    seen = reachable(mdp, policy, n)
+    counted = reachable(mdp, policy, n if mdp.gamma > 0 else 1)  # step t weighs γ^t in the theorems' losses
     lines = [
-        f"1. What the losses converge to (n = {n}, gamma = {mdp.gamma:g}, arbitrary bootstrap target and value guess)",
+        f"1. What the losses converge to (n = {n}, gamma = {mdp.gamma:g}, arbitrary bootstrap target)",
         "",
         "   s  a     pi       V       Q       A | Theorem 1 Theorem 2 in practice",
     ]
     for s, a in np.ndindex(policy.shape):
-        learned = [
-            f"{np.round(x[s, a], 4) + 0.0:9.4f}" if seen[s, a] else f"{'-':>9}"
-            for x in (theorem_1, theorem_2, practice)
-        ]
+        columns = ((theorem_1, counted), (theorem_2, counted), (practice, seen))
+        learned = [f"{np.round(x[s, a], 4) + 0.0:9.4f}" if known[s, a] else f"{'-':>9}" for x, known in columns]
         lines.append(
             f"  {s:2d} {a:2d} {policy[s, a]:6.3f} {value[s]:7.3f} {q[s, a]:7.3f} {exact[s, a]:7.3f} |"
             f" {learned[0]} {learned[1]} {learned[2]}"
@@ -57,20 +58,18 @@ def _advantages(mdp: FiniteMDP, policy: Floats, n: int, target: Floats) -> str:
     closed_practice = theorem_2_advantages(mdp, policy, suffix_weights(mdp, policy, n), target)
     lines += [
         "",
-        f"   A pair that no trajectory of {n} steps visits shows '-'. Largest deviation over the others:",
-        f"   Theorem 1 from A {_gap(theorem_1, exact, seen)},"
-        f" Theorem 2 from its closed form {_gap(theorem_2, closed_2, seen)},"
+        "   A pair that the loss does not see shows '-'. Largest deviation over the others:",
+        f"   Theorem 1 from A {_gap(theorem_1, exact, counted)},"
+        f" Theorem 2 from its closed form {_gap(theorem_2, closed_2, counted)},"
         f" in practice from its closed form {_gap(practice, closed_practice, seen)}.",
     ]
     return "\n".join(lines)
 
 
 def _variance(mdp: FiniteMDP, policy: Floats) -> str:
-    loss = monte_carlo_loss(mdp, policy, 1000)  # long enough to be the whole episode, to the digits shown
-    nothing = np.zeros(mdp.n_states)
+    without_skill = FiniteMDP(mdp.transition, mdp.reward - advantages(mdp, policy), mdp.start, mdp.gamma)
     mean = mdp.start @ state_values(mdp, policy)
-    before = loss(np.zeros_like(policy), nothing) - mean**2
-    after = loss(loss.best_advantages(nothing), nothing) - mean**2
+    before, after = (monte_carlo_loss(m, policy, 1).target_squared - mean**2 for m in (mdp, without_skill))
     return "\n".join(
         [
             "2. The advantages remove from the return all variance that the actions cause",
