@@ -76,7 +76,7 @@ class BatchVecEnv(VecEnv):
         return list(self.batch.render())
 
     def close(self) -> None:
-        self.batch.close()
+        """There is nothing to close."""
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return an attribute that all environments share, once for each."""

@@ -2,11 +2,10 @@
 
 import secrets
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import ArrayLike, NDArray
@@ -78,9 +77,7 @@ class MinAtarBatch:
         self.action_set = np.array(self.rules.MINIMAL_ACTIONS if use_minimal_action_set else range(6))
         self._options = (float(sticky_action_prob), bool(difficulty_ramping), max_episode_steps or 0)
         self._indices = first_index + np.arange(n_envs)
-        bounds = np.linspace(0, n_envs, min(n_threads, n_envs) + 1).astype(int).tolist()
-        self._ranges = list(pairwise(bounds))
-        self._pool = ThreadPoolExecutor(len(self._ranges) - 1) if len(self._ranges) > 1 else None
+        self.n_threads = min(n_threads, numba.get_num_threads())
         self._states: States = np.zeros(n_envs, state_dtype(self.rules.FIELDS))
         # Where the loop leaves what an ended episode was: read within the step, so these need not be new each time.
         self._at_end = (self._planes(), np.empty(n_envs, np.float32), np.empty(n_envs, np.int32))
@@ -142,7 +139,7 @@ class MinAtarBatch:
         final_planes, returns, lengths = self._at_end
         outputs = (planes, rewards, terminated, truncated, final_planes, returns, lengths)
         arguments = (self._states, chosen, self.action_set, *self._options, *outputs)
-        self._run(compiled(step_range, self.rules), arguments)
+        self._run(step_range, arguments)
         ended = np.flatnonzero(terminated | truncated)
         return BatchStep(
             observations=self._as_observations(planes),
@@ -156,11 +153,16 @@ class MinAtarBatch:
         )
 
     def _run(self, loop: Any, arguments: tuple[Any, ...]) -> None:
-        """Run a compiled loop over all environments, this thread taking the first share."""
-        shares = [self._pool.submit(loop, *arguments, *bounds) for bounds in self._ranges[1:]] if self._pool else []
-        loop(*arguments, *self._ranges[0])
-        for share in shares:
-            share.result()
+        """Run a compiled loop over all environments, on as many threads as asked for."""
+        if self.n_threads == 1:
+            compiled(loop, self.rules)(*arguments)
+            return
+        before = numba.get_num_threads()
+        numba.set_num_threads(self.n_threads)
+        try:
+            compiled(loop, self.rules, parallel=True)(*arguments)
+        finally:
+            numba.set_num_threads(before)
 
     def _require_actions(self, actions: ArrayLike) -> NDArray[np.int64]:
         chosen = np.asarray(actions)
@@ -210,11 +212,6 @@ class MinAtarBatch:
     def render(self, scale: int = 24) -> NDArray[np.uint8]:
         """Return a picture of every environment as it is now, (N, 10·scale, 10·scale, 3)."""
         return render(self.observe(), list(self.rules.CHANNELS.values()), scale)
-
-    def close(self) -> None:
-        """End the helping threads."""
-        if self._pool:
-            self._pool.shutdown()
 
     def _planes(self) -> NDArray[np.uint8]:
         return np.empty((self.n_envs, 100 * len(self.channels)), np.uint8)

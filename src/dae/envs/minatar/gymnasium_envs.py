@@ -85,9 +85,6 @@ class MinAtarVectorEnv(VectorEnv[Flags, NDArray[np.int64], NDArray[Any]]):
         """Return a picture of every environment."""
         return tuple(self.batch.render()) if self.render_mode else None
 
-    def close_extras(self, **kwargs: Any) -> None:
-        self.batch.close()
-
 
 class MinAtarEnv(gym.Env[Flags, np.int64]):
     """One environment. Seeded alike, it plays the same game as the first of a vector."""
@@ -129,6 +126,3 @@ class MinAtarEnv(gym.Env[Flags, np.int64]):
     def render(self) -> NDArray[np.uint8] | None:
         """Return a picture, (240, 240, 3)."""
         return self.batch.render()[0] if self.render_mode else None
-
-    def close(self) -> None:
-        self.batch.close()

@@ -9,14 +9,15 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
-from numba import njit
+from numba import njit, prange
 
 from dae.envs.minatar.rng import uniform
 
-# The loops below use these names of a game; `compiled` gives each copy those of its own.
+# The loops below use these names; `compiled` gives each copy those of its game, and a range that is divided or not.
 step: Any = None
 reset: Any = None
 observe: Any = None
+each: Any = range
 
 
 def step_range(
@@ -33,11 +34,9 @@ def step_range(
     final_planes,
     returns,
     lengths,
-    first,
-    last,
 ):
-    """Play one step in the environments from `first` to `last`; one whose episode ends starts the next at once."""
-    for i in range(first, last):
+    """Play one step in every environment; one whose episode ends starts the next at once."""
+    for i in each(len(states)):
         s = states[i]
         action = action_set[actions[i]]
         if sticky_action_prob > 0 and uniform(s) < sticky_action_prob:
@@ -62,7 +61,7 @@ def step_range(
 
 def start_range(states, planes, restart):
     """Observe all environments, after a fresh start where `restart` says so."""
-    for i in range(len(states)):
+    for i in each(len(states)):
         s = states[i]
         if restart[i]:
             s.episode_return = 0
@@ -81,15 +80,17 @@ def first_invalid(actions, n_actions):
 
 
 @cache
-def compiled(loop: FunctionType, game: ModuleType) -> Any:
+def compiled(loop: FunctionType, game: ModuleType, parallel: bool = False) -> Any:
     """Compile a loop for one game, from the disk cache where possible.
 
-    Numba compiles anew when the file that a function claims to come from has changed: each copy claims its game's.
+    Numba looks its cache up by file and function name. A copy claims to come from its game's file, so that an edit of
+    the game compiles it anew, and the parallel one has a name of its own.
     """
     names = {"step": game.step, "reset": game.reset, "observe": game.observe, "uniform": uniform}
-    code = loop.__code__.replace(co_filename=str(game.__file__))
-    copy = FunctionType(code, {"__name__": game.__name__, "__builtins__": __builtins__, **names})
-    return njit(copy, cache=True, nogil=True)
+    names |= {"each": prange if parallel else range, "__name__": game.__name__, "__builtins__": __builtins__}
+    name = loop.__name__ + ("_parallel" if parallel else "")
+    code = loop.__code__.replace(co_filename=str(game.__file__), co_name=name, co_qualname=name)
+    return njit(FunctionType(code, names), cache=True, parallel=parallel)
 
 
 @contextmanager
