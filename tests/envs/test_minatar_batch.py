@@ -1,13 +1,20 @@
 """A batch of games: independence of size and threads, snapshots, what it gives out, and what it refuses."""
 
+import copy
+import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
+import dae
 from dae.envs.minatar import GAMES, BatchStep, MinAtarBatch
+from dae.envs.minatar.loops import compiled, start_range, step_range
 from dae.envs.minatar.rng import random_streams, uniform
 
 STICKY = {"sticky_action_prob": 0.1, "difficulty_ramping": True}
@@ -102,6 +109,48 @@ def test_some_environments_of_a_snapshot_fit_into_other_slots(game: str) -> None
         np.testing.assert_array_equal(theirs.observations[[5, 0, 2, 4]], ours.observations[[3, 3, 7, 7]])
 
 
+@pytest.mark.parametrize("indices", [[1, 2], slice(1, 3), np.array([False, True, True, False]), [], 3, [-1]])
+def test_slots_can_be_named_as_in_numpy(indices: Any) -> None:
+    batch, source = MinAtarBatch("breakout", 4, seed=0), MinAtarBatch("breakout", 4, seed=1).get_state()
+    expected = batch.get_state()
+    expected[indices] = source[indices]
+    batch.set_state(source[indices], indices)
+    np.testing.assert_array_equal(batch.get_state(), expected)
+
+
+def test_the_first_reset_is_the_start_that_the_seed_gives() -> None:
+    batch = MinAtarBatch("freeway", 4, seed=5)
+    start = batch.get_state()
+    np.testing.assert_array_equal(batch.reset(), batch.observe())
+    np.testing.assert_array_equal(batch.get_state(), start)
+    batch.reset()
+    assert (batch.get_state() != start).all()
+    batch.reset(seed=5)
+    np.testing.assert_array_equal(batch.get_state(), start)
+
+
+def test_a_copy_plays_on_by_itself() -> None:
+    batch = MinAtarBatch("seaquest", 4, seed=0, **STICKY)
+    play(batch, 50)
+    twins = copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))
+    expected = play(batch, 50)
+    for twin in twins:
+        assert_same(play(twin, 50), expected)
+
+
+def test_no_layout_of_actions_or_masks_compiles_anything_anew() -> None:
+    batch = MinAtarBatch("breakout", 4, seed=0)
+    before = [len(compiled(loop, batch.rules).signatures) for loop in (step_range, start_range)]
+    wide = np.zeros((4, 3), np.int64)
+    frozen = np.zeros(4, np.int64)
+    frozen.flags.writeable = False
+    for actions in (wide[:, 0], frozen, np.broadcast_to(0, 4), np.zeros(4, np.uint8), [0, 0, 0, 0], wide[::-1, 1]):
+        batch.step(actions)
+    batch.reset(mask=np.ones((4, 2), bool)[:, 0])
+    batch.reset(mask=np.broadcast_to(True, 4))
+    assert [len(compiled(loop, batch.rules).signatures) for loop in (step_range, start_range)] == before == [1, 1]
+
+
 def test_a_snapshot_and_observations_are_not_overwritten() -> None:
     batch = MinAtarBatch("breakout", 8, seed=1)
     snapshot, observations = batch.get_state(), batch.observe()
@@ -112,8 +161,8 @@ def test_a_snapshot_and_observations_are_not_overwritten() -> None:
     play(batch, 50)
     np.testing.assert_array_equal(snapshot, kept[0])
     np.testing.assert_array_equal(observations, kept[1])
-    for step, copy, final in zip(steps, copies, finals, strict=True):
-        np.testing.assert_array_equal(step.observations, copy)
+    for step, seen, final in zip(steps, copies, finals, strict=True):
+        np.testing.assert_array_equal(step.observations, seen)
         np.testing.assert_array_equal(step.final_observations, final)
 
 
@@ -198,8 +247,11 @@ def test_bad_actions_are_refused_and_change_nothing(actions: object, error: type
         ({"n_envs": True}, "n_envs is True"),
         ({"n_threads": 0}, "n_threads is 0"),
         ({"max_episode_steps": 0}, "max_episode_steps is 0"),
-        ({"sticky_action_prob": 1.5}, "sticky_action_prob is 1.5: it must be in"),
+        ({"sticky_action_prob": 1.5}, "sticky_action_prob is 1.5: it must be a number in"),
         ({"sticky_action_prob": float("nan")}, "sticky_action_prob is nan"),
+        ({"sticky_action_prob": "0.1"}, "sticky_action_prob is '0.1'"),
+        ({"difficulty_ramping": "no"}, "difficulty_ramping is 'no': it must be True or False"),
+        ({"max_episode_steps": 2**64}, "max_episode_steps is 18446744073709551616: it must be at most"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": 2**64}, "seed is 18446744073709551616: it must be at most"),
         ({"seed": 1.5}, "seed is 1.5"),
@@ -229,8 +281,12 @@ def test_a_foreign_or_broken_snapshot_is_refused() -> None:
         batch.set_state(good[:1])
     with pytest.raises(ValueError, match="each slot once"):
         batch.set_state(good, indices=[0, 0])
-    with pytest.raises(ValueError, match="indices go from 0 to 2"):
+    with pytest.raises(ValueError, match=r"indices \[0, 2\] do not name environments of 0 to 1"):
         batch.set_state(good, indices=[0, 2])
+    empty = good.copy()
+    empty["rng0"] = empty["rng1"] = 0
+    with pytest.raises(ValueError, match="an empty random stream"):
+        batch.set_state(empty)
     for field, value in (("ball_x", 10), ("bricks", 2), ("last_action", -1)):
         broken = good.copy()
         broken[field] = value
@@ -286,6 +342,63 @@ def test_pictures_show_every_object_in_its_colour(game: str) -> None:
         assert tuple(picture[20 * y + 10, 20 * x + 10]) not in colours
 
 
+def test_an_edit_of_any_source_compiles_anew(tmp_path: Path) -> None:
+    """Numba by itself would go on with the old code when a function that is called has changed."""
+    package = tmp_path / "dae"
+    shutil.copytree(Path(dae.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "from dae.envs.minatar import MinAtarBatch; import dae, numpy as np; b = MinAtarBatch('breakout', 4, seed=0);"
+        "[b.step(np.zeros(4, int)) for _ in range(4)];"
+        "print(dae.__file__, b.get_state()['episode_length'].tolist(), b.get_state()['rng0'].tolist())"
+    )
+    environment = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+
+    def run() -> str:
+        command = [sys.executable, "-P", "-c", code]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    first = run()
+    assert str(package) in first
+    assert run() == first
+    for name, old, new in (
+        ("loops.py", "episode_length += 1", "episode_length += 2"),
+        ("rng.py", "_rotate(a, 49)", "_rotate(a, 48)"),
+    ):
+        source = package / "envs" / "minatar" / name
+        source.write_text(source.read_text().replace(old, new))
+        changed = run()
+        assert changed != first
+        first = changed
+
+
+def test_where_nothing_can_be_cached_it_works_and_says_so(tmp_path: Path) -> None:
+    """As in a container that runs under a user without a home, from a package it does not own."""
+    code = (
+        "import numba.core.caching as c; c.CacheImpl._locator_classes = [];"
+        "from dae.envs.minatar import MinAtarBatch; MinAtarBatch('breakout', 4, seed=0)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stderr.count("set NUMBA_CACHE_DIR to a writable folder") == 1
+
+
+@pytest.mark.skipif(numba.get_num_threads() < 2, reason="needs two cores")
+def test_a_forked_process_may_use_a_batch_with_threads() -> None:
+    code = """
+import os, numpy as np
+from dae.envs.minatar import MinAtarBatch
+batch = MinAtarBatch("breakout", 64, seed=0, n_threads=2)
+batch.step(np.zeros(64, int))
+child = os.fork()
+step = batch.step(np.zeros(64, int))
+print(step.observations.sum(), flush=True)
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, second = result.stdout.split()
+    assert first == second
+
+
 def test_first_use_tells_that_it_compiles_and_later_uses_are_silent(tmp_path: Path) -> None:
     code = "from dae.envs.minatar import MinAtarBatch; MinAtarBatch('breakout', 4, seed=0)"
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "", "HOME": str(tmp_path)}
@@ -296,6 +409,6 @@ def test_first_use_tells_that_it_compiles_and_later_uses_are_silent(tmp_path: Pa
         ).stderr
 
     first = run()
-    assert "compiling MinAtar Breakout" in first
-    assert "compiled in" in first
+    assert "preparing MinAtar Breakout; it is compiled for this machine once" in first
+    assert "ready after" in first
     assert run() == ""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dae.envs.minatar.batch import GAMES
+from tests.envs.crafted import random_states, write
 from tests.envs.package import side_by_side
 from tests.envs.players import PLAYERS
 
@@ -106,6 +107,46 @@ VARIANTS = [(0.0, False), (0.0, True), (0.1, False), (0.1, True)]
 @pytest.mark.parametrize("name", GAMES)
 def test_every_step_equals_the_package(name: str, sticky: float, ramping: bool) -> None:
     compare(name, sticky=sticky, ramping=ramping, n_steps=640, n_envs=8, epsilon=0.1, seed=1)
+
+
+@pytest.mark.parametrize("ramping", [False, True], ids=["plain", "ramping"])
+@pytest.mark.parametrize("name", GAMES)
+def test_random_states_go_on_as_in_the_package(name: str, ramping: bool) -> None:
+    """Rules that play seldom meets: full lanes, landing aliens, the last speeds of a ramp, the last moment."""
+    n_envs, n_rounds, n_steps = 40, 10, 25
+    batch, games = side_by_side(name, n_envs=n_envs, seed=4, sticky=0.0, ramping=ramping)
+    rng = np.random.default_rng(4)
+    for _ in range(n_rounds):
+        states = random_states(batch, rng)
+        batch.set_state(states)
+        for game, state in zip(games, states, strict=True):
+            write(name, state, game.game)
+            game.stream.words = int(state["rng0"]), int(state["rng1"])
+        over = np.zeros(n_envs, bool)
+        np.testing.assert_array_equal(batch.observe(), [game.observation() for game in games])
+        for _ in range(n_steps):
+            actions = rng.integers(6, size=n_envs)
+            ours = batch.step(actions)
+            for i in np.flatnonzero(~over):
+                reward, terminal = games[i].act(int(actions[i]))
+                assert (ours.rewards[i], ours.terminated[i]) == (reward, terminal)
+                shown = ours.final_observations[list(ours.ended).index(i)] if terminal else ours.observations[i]
+                assert np.array_equal(shown, games[i].observation())
+            over |= ours.terminated
+
+
+def test_a_submarine_that_is_hit_while_it_moves_still_fires() -> None:
+    batch, games = side_by_side("seaquest", n_envs=1, seed=0, sticky=0.0, ramping=False)
+    state = batch.get_state()
+    state["sub_x"], state["sub_y"], state["n_subs"], state["n_bullets"] = 1, 8, 1, 1
+    state["subs"][0, 0] = 5, 4, 1, 0, 0  # about to move to x = 6, and to fire
+    state["bullets"][0, 0] = 7, 4, 0  # on its way there
+    batch.set_state(state)
+    write("seaquest", state[0], games[0].game)
+    step = batch.step([0])
+    assert games[0].act(0) == (step.rewards[0], False) == (1.0, False)
+    assert batch.get_state()["n_enemy_bullets"][0] == len(games[0].game.e_bullets) == 1
+    np.testing.assert_array_equal(step.observations[0], games[0].observation())
 
 
 @pytest.mark.slow

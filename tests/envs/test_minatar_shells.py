@@ -21,7 +21,7 @@ import dae
 from dae.envs.minatar import MinAtarEnv, MinAtarVectorEnv
 from dae.envs.registration import MINATAR_IDS
 
-OPTIONS: dict[str, Any] = {"sticky_action_prob": 0.1, "difficulty_ramping": True, "max_episode_steps": 40}
+OPTIONS: dict[str, Any] = {"sticky_action_prob": 0.1, "difficulty_ramping": True, "max_episode_steps": 20}
 
 
 # gymnasium takes v0, with all six actions, for an older version of v1.
@@ -175,7 +175,33 @@ def test_the_seed_of_a_model_reaches_the_games() -> None:
     env.seed(123)
     env.reset()
     other = dae.make_vec_env("MinAtar/Asterix-v1", 4, seed=123)
+    other.reset()
     np.testing.assert_array_equal(env.get_state(), other.get_state())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_seed_is_one_game_through_every_door(seed: int) -> None:
+    single = gym.make("MinAtar/Freeway-v1").reset(seed=seed)[0]
+    vector = gym.make_vec("MinAtar/Freeway-v1", num_envs=3, vectorization_mode="vector_entry_point").reset(seed=seed)[0]
+    vec_env = dae.make_vec_env("MinAtar/Freeway-v1", 3, seed=seed).reset()
+    np.testing.assert_array_equal(single, vec_env[0])
+    np.testing.assert_array_equal(vector, vec_env)
+
+
+def test_the_last_picture_of_an_episode_shows_its_last_state() -> None:
+    env = MinAtarEnv("breakout", render_mode="rgb_array")
+    env.reset(seed=0)
+    over = False
+    while not over:
+        observation, _, over, _, _ = env.step(0)
+    np.testing.assert_array_equal(env.render(), env.batch.render(observation[None])[0])
+    assert (env.render() != env.batch.render()[0]).any()
+
+
+def test_ids_that_another_package_has_taken_are_announced() -> None:
+    code = "import warnings, minatar.gym; minatar.gym.register_envs(); import dae"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "registered by another package" in result.stderr
 
 
 def test_any_gymnasium_id_works_through_the_same_door() -> None:
@@ -194,6 +220,7 @@ def test_any_gymnasium_id_works_through_the_same_door() -> None:
         (("qqqq", 2), {}, "environment 'qqqq' is not known"),
         (("MinAtar/Breakout-v1", 0), {}, "n_envs is 0"),
         (("CartPole-v1", 0), {}, "n_envs is 0"),
+        (("CartPole-v1", True), {}, "n_envs is True"),
         (("MinAtar/Breakout-v1", 2), {"sticky": 0.1}, "sticky is no option of MinAtar/Breakout-v1; choose from"),
         (("MinAtar/Breakout-v1", 2), {"render_mode": "human"}, "render_mode='human' is not known"),
     ],

@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -19,8 +20,9 @@ def make_vec_env(env_id: str, n_envs: int, seed: int = 0, **options: Any) -> "Ve
     `n_threads` and `render_mode`. Any other id is made by gymnasium, with `options` for the environment, and wrapped by
     Stable-Baselines3.
     """
-    if not isinstance(n_envs, int) or n_envs < 1:
+    if isinstance(n_envs, bool) or not isinstance(n_envs, Integral) or n_envs < 1:
         raise ValueError(f"n_envs is {n_envs!r}: it must be an integer of at least 1")
+    n_envs = int(n_envs)
     if env_id in MINATAR_IDS:
         return _make_minatar(env_id, n_envs, seed, options)
     _require_known(env_id)

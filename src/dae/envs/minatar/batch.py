@@ -1,6 +1,8 @@
 """A batch of MinAtar games: plain arrays in, plain arrays out. The environments for users are thin shells around it."""
 
+import os
 import secrets
+import threading
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -26,6 +28,21 @@ GAMES: dict[str, ModuleType] = {
     "seaquest": seaquest,
     "space_invaders": space_invaders,
 }
+
+
+class _Threads:
+    """Who may use Numba's threads: one caller at a time, and no process forked from one that has used them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._process: int | None = None
+
+    def usable(self) -> bool:
+        self._process = self._process or os.getpid()
+        return self._process == os.getpid()
+
+
+_threads = _Threads()
 
 
 class BatchStep(NamedTuple):
@@ -67,17 +84,23 @@ class MinAtarBatch:
         _require_integer("n_threads", n_threads, 1)
         _require_integer("first_index", first_index, 0)
         if max_episode_steps is not None:
-            _require_integer("max_episode_steps", max_episode_steps, 1)
-        if not 0 <= sticky_action_prob <= 1:
-            raise ValueError(f"sticky_action_prob is {sticky_action_prob!r}: it must be in [0, 1]")
+            _require_integer("max_episode_steps", max_episode_steps, 1, 2**31 - 1)
+        if not isinstance(sticky_action_prob, int | float | np.floating) or not 0 <= sticky_action_prob <= 1:
+            raise ValueError(f"sticky_action_prob is {sticky_action_prob!r}: it must be a number in [0, 1]")
+        for name, option in (
+            ("difficulty_ramping", difficulty_ramping),
+            ("use_minimal_action_set", use_minimal_action_set),
+        ):
+            if not isinstance(option, bool | np.bool_):
+                raise ValueError(f"{name} is {option!r}: it must be True or False")
         self.game = game
-        self.rules = GAMES[game]
         self.n_envs = n_envs
         self.channels = tuple(self.rules.CHANNELS)
         self.action_set = np.array(self.rules.MINIMAL_ACTIONS if use_minimal_action_set else range(6))
         self._options = (float(sticky_action_prob), bool(difficulty_ramping), max_episode_steps or 0)
         self._indices = first_index + np.arange(n_envs)
         self.n_threads = min(n_threads, numba.get_num_threads())
+        self._at_first_start = False
         self._states: States = np.zeros(n_envs, state_dtype(self.rules.FIELDS))
         # Where the loop leaves what an ended episode was: read within the step, so these need not be new each time.
         self._at_end = (self._planes(), np.empty(n_envs, np.float32), np.empty(n_envs, np.int32))
@@ -86,6 +109,11 @@ class MinAtarBatch:
             idle = self.get_state()
             self.step(np.zeros(n_envs, np.int64))
             self.set_state(idle)
+        self._at_first_start = True
+
+    @property
+    def rules(self) -> ModuleType:
+        return GAMES[self.game]
 
     @property
     def n_actions(self) -> int:
@@ -107,19 +135,27 @@ class MinAtarBatch:
         """Start new episodes, everywhere or where `mask` says so, and return the observations of all.
 
         With a seed the random streams start anew too; one seed serves all environments, a sequence gives each its own.
+        The first reset of a batch is the start that its own seed gave it.
         """
-        mask = np.ones(self.n_envs, bool) if mask is None else np.asarray(mask)
+        if self._at_first_start and seed is None and mask is None:
+            self._at_first_start = False
+            return self.observe()
+        self._at_first_start = False
+        mask = np.ones(self.n_envs, bool) if mask is None else np.require(mask, requirements=["C", "W"])
         if mask.shape != (self.n_envs,) or mask.dtype != bool:
             raise ValueError(f"mask is {mask.dtype} of shape {mask.shape}: it must be bool of shape ({self.n_envs},)")
         if seed is not None:
             self._seed(seed, mask)
+        return self._start(mask)
+
+    def _start(self, mask: Flags) -> Flags:
         planes = self._planes()
         compiled(start_range, self.rules)(self._states, planes, mask)
         return self._as_observations(planes)
 
     def _seed(self, seed: Any, mask: Flags) -> None:
         seeds, indices = [seed], self._indices
-        if isinstance(seed, Sequence | np.ndarray):
+        if np.ndim(seed):
             seeds, indices = list(seed), np.zeros(self.n_envs, np.int64)
             if len(seeds) != self.n_envs:
                 raise ValueError(f"seed has {len(seeds)} entries: it must be one number or {self.n_envs} of them")
@@ -133,6 +169,7 @@ class MinAtarBatch:
     def step(self, actions: ArrayLike) -> BatchStep:
         """Play one step with an action (0, 1, … of the action set) for each environment."""
         chosen = self._require_actions(actions)
+        self._at_first_start = False
         planes = self._planes()
         rewards = np.empty(self.n_envs, np.float32)
         terminated, truncated = np.empty((2, self.n_envs), bool)
@@ -154,15 +191,16 @@ class MinAtarBatch:
 
     def _run(self, loop: Any, arguments: tuple[Any, ...]) -> None:
         """Run a compiled loop over all environments, on as many threads as asked for."""
-        if self.n_threads == 1:
+        if self.n_threads == 1 or not _threads.usable():
             compiled(loop, self.rules)(*arguments)
             return
-        before = numba.get_num_threads()
-        numba.set_num_threads(self.n_threads)
-        try:
-            compiled(loop, self.rules, parallel=True)(*arguments)
-        finally:
-            numba.set_num_threads(before)
+        with _threads.lock:
+            before = numba.get_num_threads()
+            numba.set_num_threads(self.n_threads)
+            try:
+                compiled(loop, self.rules, parallel=True)(*arguments)
+            finally:
+                numba.set_num_threads(before)
 
     def _require_actions(self, actions: ArrayLike) -> NDArray[np.int64]:
         chosen = np.asarray(actions)
@@ -170,7 +208,7 @@ class MinAtarBatch:
             raise ValueError(f"actions have shape {chosen.shape}: it must be ({self.n_envs},), one an environment")
         if chosen.dtype.kind not in "iu":
             raise TypeError(f"actions have dtype {chosen.dtype}: it must be an integer dtype")
-        chosen = chosen.astype(np.int64, copy=False)
+        chosen = np.require(chosen, np.int64, ["C", "W"])  # one layout, so that there is one compiled version
         invalid = first_invalid(chosen, self.n_actions)
         if invalid >= 0:
             raise ValueError(
@@ -181,7 +219,7 @@ class MinAtarBatch:
 
     def observe(self) -> Flags:
         """Return the current observations, (N, C, 10, 10)."""
-        return self.reset(mask=np.zeros(self.n_envs, bool))
+        return self._start(np.zeros(self.n_envs, bool))
 
     def get_state(self) -> States:
         """Return an exact snapshot of all environments, their random streams and counters included.
@@ -190,7 +228,7 @@ class MinAtarBatch:
         """
         return self._states.copy()
 
-    def set_state(self, state: States, indices: ArrayLike | None = None) -> None:
+    def set_state(self, state: States, indices: Any = None) -> None:
         """Restore a snapshot, into all environments or into those of `indices`; `observe()` shows the result."""
         state = np.atleast_1d(np.asarray(state))
         if state.dtype != self._states.dtype:
@@ -198,20 +236,26 @@ class MinAtarBatch:
                 f"state has fields {state.dtype.names}: "
                 f"it must be a snapshot of {self.game}, with {self._states.dtype.names}"
             )
-        slots = np.arange(self.n_envs) if indices is None else np.asarray(indices)
-        if slots.shape != state.shape or slots.dtype.kind not in "iu" or len(np.unique(slots)) != slots.size:
+        everywhere = np.arange(self.n_envs)
+        try:
+            slots = everywhere if indices is None else np.atleast_1d(everywhere[indices])
+        except IndexError as error:
+            raise ValueError(
+                f"indices {indices!r} do not name environments of 0 to {self.n_envs - 1}: {error}"
+            ) from error
+        if slots.shape != state.shape or len(np.unique(slots)) != slots.size:
             raise ValueError(
                 f"state has shape {state.shape} for slots of shape {slots.shape}: "
                 "it must hold one environment for each slot, and each slot once"
             )
-        if slots.size and not 0 <= slots.min() <= slots.max() < self.n_envs:
-            raise ValueError(f"indices go from {slots.min()} to {slots.max()}: they must lie in [0, {self.n_envs - 1}]")
         require_valid(state, self.rules.FIELDS)
         self._states[slots] = state
+        self._at_first_start = False
 
-    def render(self, scale: int = 24) -> NDArray[np.uint8]:
-        """Return a picture of every environment as it is now, (N, 10·scale, 10·scale, 3)."""
-        return render(self.observe(), list(self.rules.CHANNELS.values()), scale)
+    def render(self, observations: Flags | None = None, scale: int = 24) -> NDArray[np.uint8]:
+        """Return a picture of every environment as it is now, or of these observations, (N, 10·scale, 10·scale, 3)."""
+        shown = self.observe() if observations is None else observations
+        return render(shown, list(self.rules.CHANNELS.values()), scale)
 
     def _planes(self) -> NDArray[np.uint8]:
         return np.empty((self.n_envs, 100 * len(self.channels)), np.uint8)

@@ -98,12 +98,14 @@ class MinAtarEnv(gym.Env[Flags, np.int64]):
         self.observation_space = self.batch.observation_space
         self.action_space = self.batch.action_space
         self._between_episodes = False
+        self._shown: Flags | None = None  # what was returned last: after the end of an episode, its last state
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Flags, dict[str, Any]]:
         super().reset(seed=seed)
         begun = self._between_episodes and seed is None  # the batch starts the next episode by itself
         observation = self.batch.observe() if begun else self.batch.reset(seed)
         self._between_episodes = False
+        self._shown = observation
         return observation[0], {}
 
     def step(self, action: Any) -> tuple[Flags, float, bool, bool, dict[str, Any]]:
@@ -111,8 +113,8 @@ class MinAtarEnv(gym.Env[Flags, np.int64]):
             raise ResetNeeded("the episode is over: call reset() before the next step")
         step = self.batch.step(np.asarray(action).reshape(1))
         self._between_episodes = bool(step.ended.size)
-        observation = (step.final_observations if self._between_episodes else step.observations)[0]
-        return observation, float(step.rewards[0]), bool(step.terminated[0]), bool(step.truncated[0]), {}
+        self._shown = step.final_observations if self._between_episodes else step.observations
+        return self._shown[0], float(step.rewards[0]), bool(step.terminated[0]), bool(step.truncated[0]), {}
 
     def get_state(self) -> States:
         """Return an exact snapshot; see `MinAtarBatch.get_state`. After an episode's end it is the next one's start."""
@@ -122,7 +124,8 @@ class MinAtarEnv(gym.Env[Flags, np.int64]):
         """Restore a snapshot and go on from there."""
         self.batch.set_state(state)
         self._between_episodes = False
+        self._shown = self.batch.observe()
 
     def render(self) -> NDArray[np.uint8] | None:
-        """Return a picture, (240, 240, 3)."""
-        return self.batch.render()[0] if self.render_mode else None
+        """Return a picture of the last observation, (240, 240, 3)."""
+        return self.batch.render(self._shown)[0] if self.render_mode else None

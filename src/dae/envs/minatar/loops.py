@@ -1,16 +1,19 @@
 """The loops over environments, compiled once for each game."""
 
+import hashlib
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 from numba import njit, prange
 
+from dae.envs.minatar import rng
 from dae.envs.minatar.rng import uniform
 
 # The loops below use these names; `compiled` gives each copy those of its game, and a range that is divided or not.
@@ -70,8 +73,7 @@ def start_range(states, planes, restart):
         observe(s, planes[i])
 
 
-@njit(cache=True)
-def first_invalid(actions, n_actions):
+def _find_invalid(actions, n_actions):
     """The first environment whose action is none of 0, …, n_actions − 1, or -1."""
     for i in range(len(actions)):
         if actions[i] < 0 or actions[i] >= n_actions:
@@ -80,24 +82,43 @@ def first_invalid(actions, n_actions):
 
 
 @cache
-def compiled(loop: FunctionType, game: ModuleType, parallel: bool = False) -> Any:
-    """Compile a loop for one game, from the disk cache where possible.
+def _say_that_nothing_is_cached() -> None:
+    print("dae: compiled code cannot be kept here; set NUMBA_CACHE_DIR to a writable folder", file=sys.stderr)
 
-    Numba looks its cache up by file and function name. A copy claims to come from its game's file, so that an edit of
-    the game compiles it anew, and the parallel one has a name of its own.
+
+def _compile(function: Any, **options: Any) -> Any:
+    """Compile with Numba, with its disk cache where there is a place for it."""
+    try:
+        return njit(function, cache=True, **options)
+    except RuntimeError:  # Numba found no folder that can be written to
+        _say_that_nothing_is_cached()
+        return njit(function, **options)
+
+
+first_invalid = _compile(_find_invalid)
+
+
+@cache
+def compiled(loop: FunctionType, game: ModuleType, parallel: bool = False) -> Any:
+    """Compile a loop for one game.
+
+    Numba finds cached code by the function's name and does not notice when what it calls has changed; so the name
+    holds a digest of all the sources that take part.
     """
+    sources = (__file__, rng.__file__, game.__file__)
+    digest = hashlib.sha256(b"".join(Path(str(source)).read_bytes() for source in sources)).hexdigest()[:12]
+    name = "_".join((loop.__name__, game.__name__.split(".")[-1], "parallel" if parallel else "serial", digest))
     names = {"step": game.step, "reset": game.reset, "observe": game.observe, "uniform": uniform}
-    names |= {"each": prange if parallel else range, "__name__": game.__name__, "__builtins__": __builtins__}
-    name = loop.__name__ + ("_parallel" if parallel else "")
-    code = loop.__code__.replace(co_filename=str(game.__file__), co_name=name, co_qualname=name)
-    return njit(FunctionType(code, names), cache=True, parallel=parallel)
+    names |= {"each": prange if parallel else range, "__name__": __name__, "__builtins__": __builtins__}
+    copy = FunctionType(loop.__code__.replace(co_name=name, co_qualname=name), names)
+    return _compile(copy, parallel=parallel)
 
 
 @contextmanager
 def announced(name: str, patience: float = 1.0) -> Iterator[None]:
     """Tell the user what takes so long, if compilation does; a load from the cache stays silent."""
     start = time.perf_counter()
-    message = f"dae: compiling MinAtar {name} for this machine (once; the result is cached) ..."
+    message = f"dae: preparing MinAtar {name}; it is compiled for this machine once, then cached ..."
     timer = threading.Timer(patience, lambda: print(message, file=sys.stderr, flush=True))
     timer.daemon = True
     timer.start()
@@ -107,4 +128,4 @@ def announced(name: str, patience: float = 1.0) -> Iterator[None]:
         timer.cancel()
     seconds = time.perf_counter() - start
     if seconds > patience:
-        print(f"dae: compiled in {seconds:.1f} s", file=sys.stderr, flush=True)
+        print(f"dae: ready after {seconds:.1f} s", file=sys.stderr, flush=True)

@@ -35,6 +35,8 @@ def state_dtype(fields: tuple[Field, ...]) -> np.dtype[np.void]:
 
 def require_valid(states: NDArray[np.void], fields: tuple[Field, ...]) -> None:
     """Refuse a state whose numbers no game can have: compiled code would follow them out of its arrays."""
+    if ((states["rng0"] | states["rng1"]) == 0).any():
+        raise ValueError("state holds an empty random stream; is this a snapshot of get_state()?")
     for field in BOOKKEEPING + fields:
         values = states[field.name]
         if values.size and not (field.low <= values.min() and values.max() <= field.high):
