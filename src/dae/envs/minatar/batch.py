@@ -208,7 +208,9 @@ class MinAtarBatch:
             raise ValueError(f"actions have shape {chosen.shape}: it must be ({self.n_envs},), one an environment")
         if chosen.dtype.kind not in "iu":
             raise TypeError(f"actions have dtype {chosen.dtype}: it must be an integer dtype")
-        chosen = np.require(chosen, np.int64, ["C", "W"])  # one layout, so that there is one compiled version
+        chosen = np.ascontiguousarray(chosen, np.int64)
+        if not chosen.flags.writeable:
+            chosen = chosen.copy()  # one type, so that there is one compiled version
         invalid = first_invalid(chosen, self.n_actions)
         if invalid >= 0:
             raise ValueError(
