@@ -6,6 +6,7 @@ import numpy as np
 from minatar import Environment
 
 from dae.envs.minatar.batch import MinAtarBatch
+from dae.envs.minatar.rng import random_streams
 
 _MASK = 2**64 - 1
 
@@ -77,8 +78,6 @@ def side_by_side(
         difficulty_ramping=ramping,
         use_minimal_action_set=False,
     )
-    # The batch has drawn its first episode already: rewind its streams to what the seed gives.
-    from dae.envs.minatar.rng import random_streams
-
+    # The batch has drawn its first episode already; the package's games start with the whole stream.
     words = [tuple(int(w) for w in pair) for pair in zip(*random_streams([seed], np.arange(n_envs)), strict=True)]
     return batch, [PackageGame(game, pair, sticky=sticky, ramping=ramping) for pair in words]

@@ -399,16 +399,19 @@ if child:
     assert first == second
 
 
-def test_first_use_tells_that_it_compiles_and_later_uses_are_silent(tmp_path: Path) -> None:
-    code = "from dae.envs.minatar import MinAtarBatch; MinAtarBatch('breakout', 4, seed=0)"
+def test_first_use_tells_that_it_compiles_and_later_uses_load_from_disk(tmp_path: Path) -> None:
+    code = (
+        "from dae.envs.minatar import MinAtarBatch, loops; batch = MinAtarBatch('breakout', 4, seed=0);"
+        "print(sum(loops.compiled(loops.step_range, batch.rules).stats.cache_misses.values()))"
+    )
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "", "HOME": str(tmp_path)}
 
-    def run() -> str:
-        return subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-        ).stderr
+    def run() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
     first = run()
-    assert "preparing MinAtar Breakout; it is compiled for this machine once" in first
-    assert "ready after" in first
-    assert run() == ""
+    assert "preparing MinAtar Breakout; it is compiled for this machine once" in first.stderr
+    assert "ready after" in first.stderr
+    assert first.stdout == "1\n"
+    assert run().stdout == "0\n"

@@ -164,6 +164,8 @@ def test_losses_and_minimisers_equal_the_sum_over_all_trajectories(case: Case) -
         minimiser = enumeration.numerical_minimiser(
             lambda g, brute=brute: brute(g, case.values, case.target), basis, policy.shape
         )
+        # Differences of losses do not resolve what hardly weighs in them.
+        seen = seen & (exact.weights[:, None] * policy > 1e-4)
         np.testing.assert_allclose(exact.best_advantages()[seen], minimiser[seen], atol=1e-8)
 
 
