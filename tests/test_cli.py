@@ -60,7 +60,16 @@ def test_a_mistake_gets_one_line_and_an_exit_code(arguments: list[str], message:
     assert message in result.stderr
 
 
-def test_an_unknown_command_names_the_known_ones() -> None:
-    result = run("thoery")
-    assert result.returncode != 0
-    assert "theory" in result.stderr + result.stdout
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("thoery", "dae: 'thoery' is no command; did you mean theory?\n"),
+        ("x", "dae: 'x' is no command; choose one of "),
+    ],
+)
+def test_an_unknown_command_gets_one_line_with_a_remedy(word: str, message: str) -> None:
+    result = run(word)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(message)
+    assert result.stderr.count("\n") == 1

@@ -1,15 +1,13 @@
 """The `dae` command. Each subcommand imports what it needs when it runs, so that `dae --help` is quick."""
 
+import difflib
 import sys
 
 import tyro
 
 from dae import __version__
 
-app = tyro.extras.SubcommandApp()
 
-
-@app.command(name="theory")
 def theory(
     states: int = 5,
     actions: int = 2,
@@ -31,17 +29,31 @@ def theory(
     print(worked_case(n_states=states, n_actions=actions, gamma=gamma, n_steps=steps, seed=seed))
 
 
-@app.command(name="version")
 def version() -> None:
     """Print the version."""
     print(f"dae-rl {__version__}")
 
 
+COMMANDS = {"theory": theory, "version": version}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; a mistake in the input ends with one line and exit code 2."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        app.cli(prog="dae", description="Direct Advantage Estimation.", args=arguments)
+        _require_known(arguments)
+        tyro.extras.subcommand_cli_from_dict(
+            COMMANDS, prog="dae", description="Direct Advantage Estimation.", args=arguments
+        )
     except ValueError as error:
         print(f"dae: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _require_known(arguments: list[str]) -> None:
+    """Refuse a first word that is no command, with the one that it is most like."""
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        near = difflib.get_close_matches(arguments[0], COMMANDS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(COMMANDS)}"
+        raise ValueError(f"{arguments[0]!r} is no command; {hint}")
