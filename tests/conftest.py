@@ -1,6 +1,10 @@
 """Settings shared by all tests."""
 
+import torch
 from hypothesis import settings
+
+# The networks of the tests are small: a second thread would cost more than it gives.
+torch.set_num_threads(1)
 
 # The suite tries the same examples every time, so that it fails for a change and not for a draw;
 # `pytest --hypothesis-profile=explore` draws new ones. Timing on a shared machine is noise.

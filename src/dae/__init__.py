@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any
 from dae.envs.registration import register_minatar
 
 if TYPE_CHECKING:
+    from dae.agent import PPO
     from dae.core import center, dae_loss, gae
     from dae.envs import make_vec_env
 
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "PPO": "dae.agent",
     "center": "dae.core",
     "dae_loss": "dae.core",
     "gae": "dae.core",
     "make_vec_env": "dae.envs",
 }
 
-_ROOMS = ("core", "theory")
+_ROOMS = ("agent", "core", "envs", "theory")
 
-__all__ = ["__version__", "center", "dae_loss", "gae", "make_vec_env"]
+__all__ = ["PPO", "__version__", "center", "dae_loss", "gae", "make_vec_env"]
 
 register_minatar()
 

@@ -1,0 +1,26 @@
+"""The agent: networks, policies, rollout storage, advantage estimators, and the PPO that brings them together."""
+
+from dae.agent.encoding import register
+from dae.agent.estimators import ESTIMATORS, AdvantageEstimator, Estimate
+from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
+from dae.agent.policy import CnnPolicy, Heads, MlpPolicy, MultiInputPolicy
+from dae.agent.ppo import PPO, Credit
+from dae.agent.rollout import Batch, Rollout
+
+__all__ = [
+    "ESTIMATORS",
+    "PPO",
+    "AdvantageEstimator",
+    "AtariCNN",
+    "Batch",
+    "CnnPolicy",
+    "Credit",
+    "Estimate",
+    "Heads",
+    "ImpalaCNN",
+    "MinAtarCNN",
+    "MlpPolicy",
+    "MultiInputPolicy",
+    "Rollout",
+    "register",
+]

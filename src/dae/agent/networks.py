@@ -1,0 +1,111 @@
+"""The paper's networks as Stable-Baselines3 features extractors: MinAtar, Atari, and the deep residual one."""
+
+import gymnasium as gym
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import Tensor, nn
+
+ATARI_TRUNKS = {
+    "paper": (32, 32, 32),  # the paper's figure
+    "code": (32, 64, 64),  # the authors' published code, and the usual "Nature" network
+}
+
+
+class _ConvolutionalExtractor(BaseFeaturesExtractor):
+    """A convolutional trunk, flattened, and one hidden layer; subclasses build the trunk."""
+
+    def __init__(self, observation_space: gym.Space[object], hidden: int, width: float) -> None:
+        if not isinstance(observation_space, spaces.Box) or len(observation_space.shape) != 3:
+            raise ValueError(f"{type(self).__name__} needs observations of shape (C, H, W), not {observation_space}")
+        if not width > 0:
+            raise ValueError(f"width is {width!r}: it must be positive")
+        super().__init__(observation_space, round(hidden * width))
+        self.trunk = self._make_trunk(observation_space.shape[0], width)
+        with torch.no_grad():
+            flat = self.trunk(torch.zeros(1, *observation_space.shape)).numel()
+        self.hidden = nn.Sequential(nn.Linear(flat, self.features_dim), nn.ReLU())
+
+    def _make_trunk(self, channels: int, width: float) -> nn.Sequential:
+        raise TypeError(f"{type(self).__name__} does not say what its trunk is")
+
+    def forward(self, observations: Tensor) -> Tensor:
+        # Channels last is the layout that convolutions are fastest in, on CPUs and GPUs: docs/performance.md.
+        maps: Tensor = self.trunk(observations.contiguous(memory_format=torch.channels_last))
+        features: Tensor = self.hidden(maps.permute(0, 2, 3, 1).flatten(1))  # in the order they lie in memory
+        return features
+
+
+class MinAtarCNN(_ConvolutionalExtractor):
+    """Two 3x3 convolutions of 32 channels and a hidden layer of 256; `width` multiplies all (the paper's wide: 4)."""
+
+    def __init__(self, observation_space: gym.Space[object], width: float = 1) -> None:
+        super().__init__(observation_space, 256, width)
+
+    def _make_trunk(self, channels: int, width: float) -> nn.Sequential:
+        n = round(32 * width)
+        return nn.Sequential(nn.Conv2d(channels, n, 3), nn.ReLU(), nn.Conv2d(n, n, 3), nn.ReLU())
+
+
+class AtariCNN(_ConvolutionalExtractor):
+    """Convolutions 8x8/4, 4x4/2 and 3x3/1 and a hidden layer of 512; `width` multiplies all (the paper's wide: 2).
+
+    `channels` are three numbers, or "paper" (32, 32, 32) or "code" (32, 64, 64, what the authors published).
+    """
+
+    def __init__(
+        self,
+        observation_space: gym.Space[object],
+        width: float = 1,
+        channels: str | tuple[int, int, int] = "paper",
+    ) -> None:
+        if isinstance(channels, str):
+            if channels not in ATARI_TRUNKS:
+                raise ValueError(f"channels={channels!r} is not known; choose {' or '.join(ATARI_TRUNKS)}")
+            channels = ATARI_TRUNKS[channels]
+        self._channels = channels
+        super().__init__(observation_space, 512, width)
+
+    def _make_trunk(self, channels: int, width: float) -> nn.Sequential:
+        a, b, c = (round(n * width) for n in self._channels)
+        return nn.Sequential(
+            nn.Conv2d(channels, a, 8, stride=4),
+            nn.ReLU(),
+            nn.Conv2d(a, b, 4, stride=2),
+            nn.ReLU(),
+            nn.Conv2d(b, c, 3),
+            nn.ReLU(),
+        )
+
+
+class _Residual(nn.Module):
+    """x + α f(x) with a learnable α that starts at 0 (SkipInit): at first the block lets everything pass."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.branch = nn.Sequential(
+            nn.ReLU(),
+            nn.Conv2d(channels, channels, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(channels, channels, 3, padding=1),
+        )
+        self.scale = nn.Parameter(torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = x + self.scale * self.branch(x)
+        return y
+
+
+class ImpalaCNN(_ConvolutionalExtractor):
+    """The paper's deep network: IMPALA's residual blocks with 64, 128 and 128 channels, and a hidden layer of 512."""
+
+    def __init__(self, observation_space: gym.Space[object], width: float = 1) -> None:
+        super().__init__(observation_space, 512, width)
+
+    def _make_trunk(self, channels: int, width: float) -> nn.Sequential:
+        layers: list[nn.Module] = []
+        for n in (round(64 * width), round(128 * width), round(128 * width)):
+            layers += [nn.Conv2d(channels, n, 3, padding=1), nn.MaxPool2d(3, stride=2, padding=1)]
+            layers += [_Residual(n), _Residual(n)]
+            channels = n
+        return nn.Sequential(*layers, nn.ReLU())

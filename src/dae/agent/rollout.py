@@ -1,0 +1,171 @@
+"""What the actors saw and did between two updates: storage, and the order it is read in. It does no mathematics."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
+from operator import itemgetter
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.type_aliases import PyTorchObs
+from torch import Tensor
+
+Batching = Literal["steps", "trajectories"]
+
+
+@dataclass
+class Batch:
+    """Some of a rollout: rows of whole trajectories, (B, T), or shuffled steps, (N,)."""
+
+    observations: PyTorchObs  # flat, (B·T, …) or (N, …): networks do not care for rows
+    actions: Tensor  # flat as well
+    rewards: Tensor
+    terminated: Tensor
+    truncated: Tensor
+    bootstrap: Tensor
+    values: Tensor  # V̂ when the actions were taken
+    log_prob: Tensor  # log μ(a|s) of the actions taken
+    log_probs: Tensor | None  # log μ(·|s), of discrete actions
+    advantages: Tensor | None  # what an estimator prepared, if it did
+    returns: Tensor | None
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.rewards.shape
+
+
+_PER_STEP = tuple(field.name for field in fields(Batch) if field.name not in ("observations", "actions"))
+
+
+class Rollout:
+    """T steps of B actors, one contiguous row an actor, observations in their own dtype.
+
+    `bootstrap[b, t]` is the value, when the actor acted, of the true state after step t.
+    """
+
+    def __init__(
+        self,
+        n_steps: int,
+        n_envs: int,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        device: torch.device,
+    ) -> None:
+        def flags() -> Tensor:
+            return torch.zeros(n_envs, n_steps, dtype=torch.bool, device=device)
+
+        def floats(*shape: int) -> Tensor:
+            return torch.zeros(n_envs, n_steps, *shape, device=device)
+
+        def like(space: spaces.Space[Any]) -> Tensor:
+            assert space.shape is not None
+            dtype = torch.from_numpy(np.zeros(0, space.dtype)).dtype
+            return torch.zeros(n_envs, n_steps, *space.shape, dtype=dtype, device=device)
+
+        self.device = device
+        self.n_steps, self.n_envs = n_steps, n_envs
+        self.observations: PyTorchObs = (
+            {name: like(space) for name, space in observation_space.items()}
+            if isinstance(observation_space, spaces.Dict)
+            else like(observation_space)
+        )
+        discrete = isinstance(action_space, spaces.Discrete)
+        # As in Stable-Baselines3, actions that are no single number are stored as floats: some distributions need that.
+        self.actions = like(action_space) if discrete else floats(*(action_space.shape or ()))
+        self.rewards, self.values, self.log_prob, self.bootstrap = floats(), floats(), floats(), floats()
+        self.terminated, self.truncated = flags(), flags()
+        self.log_probs = floats(int(action_space.n)) if discrete else None  # type: ignore[attr-defined]
+        self.advantages: Tensor | None = None
+        self.returns: Tensor | None = None
+        self.position = 0
+
+    def reset(self) -> None:
+        """Forget what was stored."""
+        self.position = 0
+        self.advantages = self.returns = None
+
+    @property
+    def full(self) -> bool:
+        return self.position == self.n_steps
+
+    def add(
+        self,
+        observations: PyTorchObs,
+        actions: Tensor,
+        rewards: np.ndarray[Any, Any],
+        terminated: np.ndarray[Any, Any],
+        truncated: np.ndarray[Any, Any],
+        values: Tensor,
+        log_prob: Tensor,
+        log_probs: Tensor | None,
+    ) -> None:
+        """Store one step of all actors."""
+        t = self.position
+        if isinstance(observations, dict):
+            assert isinstance(self.observations, dict)
+            for name, part in observations.items():
+                self.observations[name][:, t] = part
+        else:
+            self.observations[:, t] = observations  # type: ignore[index]
+        self.actions[:, t] = actions.reshape(self.actions[:, t].shape)
+        self.rewards[:, t] = torch.as_tensor(rewards, device=self.device)
+        self.terminated[:, t] = torch.as_tensor(terminated, device=self.device)
+        self.truncated[:, t] = torch.as_tensor(truncated, device=self.device)
+        self.values[:, t] = values.reshape(-1)
+        self.log_prob[:, t] = log_prob
+        if self.log_probs is not None:
+            assert log_probs is not None
+            self.log_probs[:, t] = log_probs
+        self.position += 1
+
+    def finish(self, last_values: Tensor) -> None:
+        """Fill in the values that follow each step, but for truncated episodes, whose last states have theirs."""
+        following = torch.cat((self.values[:, 1:], last_values.reshape(-1, 1)), 1)
+        self.bootstrap = torch.where(self.truncated, self.bootstrap, following)
+
+    def minibatches(self, batching: Batching, batch_size: int) -> Iterator[Batch]:
+        """Go through the rollout in random order, every frame once; the last minibatch may be smaller.
+
+        Trajectories come as whole rows, as many as `batch_size` has room for, or, if it has none, as pieces of a row.
+        """
+        if batching == "steps":
+            for chosen in torch.split(self._shuffled(self.n_envs * self.n_steps), batch_size):
+                yield self._batch(partial(_pick_steps, chosen=chosen), flat=True)
+        elif batch_size >= self.n_steps:
+            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // self.n_steps):
+                yield self._batch(partial(torch.index_select, dim=0, index=chosen))
+        else:
+            pieces = [slice(start, start + batch_size) for start in range(0, self.n_steps, batch_size)]
+            for number in _permutation(self.n_envs * len(pieces)):
+                row, piece = divmod(int(number), len(pieces))
+                yield self._batch(itemgetter((slice(row, row + 1), pieces[piece])))
+
+    def _shuffled(self, count: int) -> Tensor:
+        return torch.from_numpy(_permutation(count)).to(self.device, non_blocking=True)
+
+    def _batch(self, select: Callable[[Tensor], Tensor], flat: bool = False) -> Batch:
+        def per_frame(stored: Tensor) -> Tensor:
+            return select(stored) if flat else select(stored).flatten(0, 1)
+
+        def per_step(stored: Tensor | None) -> Tensor | None:
+            return None if stored is None else select(stored)
+
+        observations: PyTorchObs = (
+            {name: per_frame(part) for name, part in self.observations.items()}
+            if isinstance(self.observations, dict)
+            else per_frame(self.observations)
+        )
+        steps = {name: per_step(getattr(self, name)) for name in _PER_STEP}
+        return Batch(observations, per_frame(self.actions), **steps)  # type: ignore[arg-type]
+
+
+def _pick_steps(stored: Tensor, chosen: Tensor) -> Tensor:
+    return stored.flatten(0, 1).index_select(0, chosen)
+
+
+def _permutation(count: int) -> NDArray[np.int64]:
+    """Draw from NumPy's global generator, as Stable-Baselines3 does: `set_random_seed` seeds it."""
+    return np.random.permutation(count)  # noqa: NPY002

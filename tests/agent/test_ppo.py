@@ -1,0 +1,279 @@
+"""PPO as a user of Stable-Baselines3 meets it: habits, refusals, networks, and answers on worlds that are known."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback, StopTrainingOnMaxEpisodes
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.policies import ActorCriticPolicy
+
+import dae
+from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
+from tests.agent.worlds import Delayed, Known, Spaces
+
+SMALL: dict[str, Any] = {"n_steps": 16, "batch_size": 32, "n_epochs": 2, "seed": 0}
+
+
+def cartpole(n: int = 4) -> Any:
+    return dae.make_vec_env("CartPole-v1", n)
+
+
+@pytest.mark.filterwarnings("ignore::tqdm.TqdmExperimentalWarning")
+@pytest.mark.parametrize("advantage", ["dae", "gae", "duel", "indirect"])
+def test_callbacks_logger_tensorboard_and_progress_bar(advantage: str, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    callbacks = [
+        CheckpointCallback(32, str(tmp_path / "checkpoints")),
+        EvalCallback(
+            cartpole(2), eval_freq=16, n_eval_episodes=2, best_model_save_path=str(tmp_path / "best"), verbose=0
+        ),
+    ]
+    model = dae.PPO("MlpPolicy", cartpole(), advantage=advantage, tensorboard_log=str(tmp_path / "tb"), **SMALL)
+    assert model.learn(256, callback=callbacks, progress_bar=True) is model
+    assert list((tmp_path / "tb").rglob("events.*"))
+    assert len(list((tmp_path / "checkpoints").glob("*.zip"))) == 2
+    assert isinstance(dae.PPO.load(tmp_path / "best" / "best_model"), dae.PPO)
+    logged = model.logger.name_to_value
+    names = [
+        "loss",
+        "value_loss",
+        "policy_gradient_loss",
+        "entropy_loss",
+        "approx_kl",
+        "clip_fraction",
+        "explained_variance",
+    ]
+    assert all(np.isfinite(logged[f"train/{name}"]) for name in names)
+    assert model.num_timesteps == 256
+    assert model._n_updates == 4 * 2
+
+
+def test_stopping_continuing_and_other_environments() -> None:
+    model = dae.PPO("MlpPolicy", cartpole(), **SMALL)
+    model.learn(10_000, callback=StopTrainingOnMaxEpisodes(3))
+    stopped = model.num_timesteps
+    assert stopped < 10_000
+    model.learn(64, reset_num_timesteps=False)
+    assert model.num_timesteps == stopped + 64
+    model.set_env(cartpole(4))
+    assert model.get_env() is not None
+    mean, _ = evaluate_policy(model, cartpole(2), n_eval_episodes=4)
+    assert mean > 5
+    observation = model.get_env().reset()
+    greedy = [model.predict(observation, deterministic=True)[0].tolist() for _ in range(5)]
+    assert greedy == [greedy[0]] * 5
+
+
+def test_a_seed_repeats_a_training() -> None:
+    weights = [
+        torch.nn.utils.parameters_to_vector(
+            dae.PPO("MlpPolicy", cartpole(), **(SMALL | {"seed": s})).learn(128).policy.parameters()
+        )
+        for s in (0, 0, 1)
+    ]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_the_papers_defaults() -> None:
+    model = dae.PPO("CnnPolicy", dae.make_vec_env("MinAtar/Asterix-v1", 4))
+    assert model.advantage == "dae"
+    assert (model.n_steps, model.batch_size, model.n_epochs) == (128, 256, 6)
+    assert (model.ent_coef, model.vf_coef, model.max_grad_norm, model.gamma) == (0.01, 1.5, None, 0.99)
+    assert [model.lr_schedule(p) for p in (1.0, 0.5, 0.0)] == pytest.approx([2.5e-4, 1.25e-4, 0])
+    assert [model.clip_range(p) for p in (1.0, 0.5, 0.0)] == pytest.approx([0.1, 0.05, 0])
+    group = model.policy.optimizer.param_groups[0]
+    assert (group["eps"], group["betas"]) == (1e-5, (0.9, 0.999))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"advantage": "gaee"}, "advantage='gaee' is not known; choose one of dae, gae, duel, indirect"),
+        ({"gamma": 1.5}, r"gamma is 1.5: it must be in \[0, 1\]"),
+        ({"gae_lambda": float("nan")}, "gae_lambda is nan"),
+        ({"n_epochs": 0}, "n_epochs is 0: it must be an integer of at least 1"),
+        ({"n_steps": 0}, "n_steps is 0"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan: it must be a positive number or a schedule"),
+        ({"clip_range": 0}, "clip_range is 0: it must be a positive number or a schedule"),
+        ({"max_grad_norm": 0}, "max_grad_norm is 0: it must be positive, or None for no clipping"),
+        ({"ent_coef": float("inf")}, "ent_coef is inf: it must be a number of at least 0"),
+        ({"clip_range_vf": 0.2}, "clip_range_vf=0.2 has no meaning for advantage='dae'"),
+        ({"rollout_buffer_class": RolloutBuffer}, "rollout_buffer_class and rollout_buffer_kwargs are not taken"),
+        ({"advantage": "gae", "batch_size": 1}, "normalising advantages needs at least 2"),
+        ({"policy": type("Mine", (ActorCriticPolicy,), {})}, "policy Mine has no place for the estimator's outputs"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        dae.PPO(**({"policy": "MlpPolicy", "env": "CartPole-v1"} | arguments))
+
+
+def test_a_minibatch_that_is_no_multiple_of_a_row_is_announced() -> None:
+    with pytest.warns(UserWarning, match="batch_size=24 is no multiple of n_steps=16.*minibatches have 16 frames"):
+        dae.PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=24)
+
+
+@pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])
+@pytest.mark.parametrize("sizes", [(2048, 64), (40, 64), (7, 3), (1, 1)], ids=str)
+def test_any_sizes_that_sb3_takes_train(advantage: str, sizes: tuple[int, int]) -> None:
+    """Most agents of Stable-Baselines3 have rows longer than a minibatch: these are cut."""
+    model = dae.PPO("MlpPolicy", "CartPole-v1", advantage=advantage, n_steps=sizes[0], batch_size=sizes[1], n_epochs=1)
+    before = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach().clone()
+    after = torch.nn.utils.parameters_to_vector(model.learn(2 * sizes[0]).policy.parameters())
+    assert torch.isfinite(after).all()
+    assert not torch.equal(before, after)
+
+
+@pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])
+@pytest.mark.parametrize(
+    "space", [spaces.Box(-1, 1, (2,)), spaces.MultiDiscrete([2, 3]), spaces.MultiBinary(2)], ids=str
+)
+def test_actions_that_cannot_be_centred_are_refused(advantage: str, space: spaces.Space[Any]) -> None:
+    with pytest.raises(ValueError, match=f"advantage='{advantage}' needs a discrete action space.*use advantage='gae'"):
+        dae.PPO("MlpPolicy", Spaces(spaces.Box(-1, 1, (3,)), space), advantage=advantage)
+
+
+def test_policies_of_sb3_are_understood() -> None:
+    assert type(dae.PPO(ActorCriticPolicy, "CartPole-v1").policy) is dae.agent.MlpPolicy
+
+
+@pytest.mark.parametrize("advantage", ["dae", "duel"])
+def test_credit_is_centred_under_the_current_policy(advantage: str) -> None:
+    model = dae.PPO("MlpPolicy", cartpole(), advantage=advantage, **SMALL).learn(128)
+    advantages, values, probabilities = model.advantages(np.zeros((5, 4), np.float32))
+    assert advantages.shape == probabilities.shape == (5, 2)
+    assert values.shape == (5,)
+    np.testing.assert_allclose((probabilities * advantages).sum(1), 0, atol=1e-6)
+    with pytest.raises(ValueError, match="add a first axis"):
+        model.advantages(np.zeros(4, np.float32))
+
+
+def test_credit_of_gae_is_refused() -> None:
+    with pytest.raises(ValueError, match="models no advantages of its own"):
+        dae.PPO("MlpPolicy", cartpole(), advantage="gae").advantages(np.zeros((1, 4), np.float32))
+
+
+NETWORKS = [
+    (MinAtarCNN, {}, (4, 10, 10), 4 * 32 * 9 + 32 + 32 * 32 * 9 + 32 + 1152 * 256 + 256, 256),
+    (MinAtarCNN, {"width": 4}, (4, 10, 10), 4 * 128 * 9 + 128 + 128 * 128 * 9 + 128 + 4608 * 1024 + 1024, 1024),
+    (AtariCNN, {}, (4, 84, 84), 4 * 32 * 64 + 32 + 32 * 32 * 16 + 32 + 32 * 32 * 9 + 32 + 49 * 32 * 512 + 512, 512),
+    (
+        AtariCNN,
+        {"channels": "code"},
+        (4, 84, 84),
+        4 * 32 * 64 + 32 + 32 * 64 * 16 + 64 + 64 * 64 * 9 + 64 + 49 * 64 * 512 + 512,
+        512,
+    ),
+    (
+        AtariCNN,
+        {"channels": "code", "width": 2},
+        (4, 84, 84),
+        4 * 64 * 64 + 64 + 64 * 128 * 16 + 128 + 128 * 128 * 9 + 128 + 49 * 128 * 1024 + 1024,
+        1024,
+    ),
+]
+
+
+@pytest.mark.parametrize(("network", "options", "shape", "parameters", "features"), NETWORKS)
+def test_networks_have_the_papers_sizes(network: Any, options: Any, shape: Any, parameters: int, features: int) -> None:
+    built = network(spaces.Box(0, 255, shape, np.uint8), **options)
+    assert sum(p.numel() for p in built.parameters()) == parameters
+    assert built(torch.zeros(2, *shape)).shape == (2, features)
+
+
+def test_the_deep_network_starts_without_its_residual_branches() -> None:
+    network = ImpalaCNN(spaces.Box(0, 255, (4, 84, 84), np.uint8))
+    convolutions = [m for m in network.modules() if isinstance(m, torch.nn.Conv2d)]
+    assert [m.out_channels for m in convolutions] == [64] * 5 + [128] * 5 + [128] * 5
+    assert network.features_dim == 512
+    x = torch.rand(1, 4, 84, 84, generator=torch.Generator().manual_seed(0))
+    before = network(x)
+    for name, parameter in network.named_parameters():
+        if "branch" in name:
+            torch.nn.init.normal_(parameter)
+    assert torch.equal(network(x), before)
+    scales = [p for name, p in network.named_parameters() if name.endswith("scale")]
+    assert len(scales) == 6
+    assert all(p.ndim == 0 for p in scales)
+
+
+def test_networks_refuse_what_they_cannot_take() -> None:
+    with pytest.raises(ValueError, match="needs observations of shape"):
+        MinAtarCNN(spaces.Box(0, 1, (4,)))
+    with pytest.raises(ValueError, match="width is 0"):
+        MinAtarCNN(spaces.Box(0, 1, (4, 10, 10)), width=0)
+    with pytest.raises(ValueError, match="channels='big' is not known"):
+        AtariCNN(spaces.Box(0, 1, (4, 84, 84)), channels="big")
+
+
+def test_heads_have_the_papers_gains_and_sit_on_the_trunk() -> None:
+    policy = dae.PPO("CnnPolicy", dae.make_vec_env("MinAtar/Seaquest-v1", 4)).policy
+    assert isinstance(policy.features_extractor, MinAtarCNN)
+    assert [tuple(m.weight.shape) for m in (policy.action_net, policy.value_net, policy.critic_net)] == [
+        (6, 256),
+        (1, 256),
+        (6, 256),
+    ]
+    for module, gain in ((policy.action_net, 0.01), (policy.value_net, 1.0), (policy.critic_net, 0.1)):
+        singular = torch.linalg.svdvals(module.weight)
+        torch.testing.assert_close(singular, torch.full_like(singular, gain))
+        assert (module.bias == 0).all()
+
+
+QUICK: dict[str, Any] = {
+    "n_steps": 32,
+    "batch_size": 256,
+    "learning_rate": 3e-3,
+    "clip_range": 0.2,
+    "ent_coef": 0.0,
+    "seed": 0,
+    "gamma": 0.9,
+    "policy_kwargs": {"net_arch": [32]},
+}
+
+
+def learned(env: Any, frames: int, **changes: Any) -> dae.PPO:
+    model = dae.PPO("MlpPolicy", make_vec_env(env, 32, seed=0), **(QUICK | changes))
+    return model.learn(frames)
+
+
+@pytest.mark.parametrize("advantage", ["dae", "gae", "duel", "indirect"])
+def test_one_state_has_the_value_of_its_reward(advantage: str) -> None:
+    model = learned(lambda: Known([[1.0, 1.0]]), 20_000, advantage=advantage)
+    value = model.policy.predict_values(torch.ones(1, 1)).item()
+    assert value == pytest.approx(1, abs=0.05)
+    if advantage != "gae":
+        assert np.abs(model.advantages(np.ones((1, 1), np.float32)).advantages).max() < 0.1
+
+
+@pytest.mark.parametrize("advantage", ["dae", "gae", "duel", "indirect"])
+def test_the_better_of_two_actions_is_found(advantage: str) -> None:
+    model = learned(lambda: Known([[0.0, 1.0]]), 30_000, advantage=advantage)
+    assert model.policy.get_distribution(torch.ones(1, 1)).distribution.probs[0, 1] > 0.95
+
+
+def test_with_a_policy_that_stays_dae_finds_the_true_advantages_of_the_chain() -> None:
+    """The paper's chain, with a policy held near uniform: Â approaches r − E[r], V̂ the discounted sum."""
+    rewards = np.random.default_rng(0).permuted(np.tile([0.0, 1.0], (6, 1)), axis=1)
+    model = learned(lambda: Known(rewards.tolist()), 200_000, ent_coef=30.0)
+    credit = model.advantages(np.eye(6, dtype=np.float32))
+    np.testing.assert_allclose(credit.probabilities, 0.5, atol=0.03)
+    expected = rewards - (credit.probabilities * rewards).sum(1, keepdims=True)
+    np.testing.assert_allclose(credit.advantages, expected, atol=0.1)
+    values = [sum(0.9**k * 0.5 for k in range(6 - s)) for s in range(6)]
+    np.testing.assert_allclose(credit.values, values, atol=0.15)
+
+
+def test_a_delayed_reward_is_credited_to_the_action_that_caused_it() -> None:
+    model = learned(Delayed, 200_000, ent_coef=30.0)
+    places = np.array([[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, -1]], np.float32)
+    advantages = model.advantages(places).advantages
+    np.testing.assert_allclose(advantages[0], [-0.81, 0.81], atol=0.15)
+    np.testing.assert_allclose(advantages[1:], 0, atol=0.15)

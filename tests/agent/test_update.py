@@ -1,0 +1,151 @@
+"""The update: against a slow reference from the paper, its use of the data, and what it leaves to the device."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.utils import set_random_seed
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import dae
+from dae.agent import Rollout
+from tests.agent.reference_update import update
+
+SETTINGS = {"learning_rate": 1e-3, "clip_range": 0.1, "ent_coef": 0.01, "vf_coef": 1.5, "gamma": 0.97}
+N_ENVS, N_STEPS = 5, 40
+
+
+def cut_cartpole() -> Any:
+    return make_vec_env(lambda: gym.wrappers.TimeLimit(gym.make("CartPole-v1").unwrapped, 20), N_ENVS, seed=0)
+
+
+def collected(advantage: str, **changes: Any) -> dae.PPO:
+    """An agent that has just collected a rollout with terminated, truncated and unfinished episodes."""
+    arguments = SETTINGS | {"n_steps": N_STEPS, "batch_size": 2 * N_STEPS, "n_epochs": 3, "seed": 1} | changes
+    model = dae.PPO("MlpPolicy", cut_cartpole(), advantage=advantage, **arguments)
+    _, callback = model._setup_learn(N_ENVS * N_STEPS * 10)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, N_STEPS)
+    rollout = model.rollout_buffer
+    assert rollout.truncated.any()
+    assert rollout.terminated.any()
+    return model
+
+
+@pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])
+def test_an_update_equals_the_reference(advantage: str) -> None:
+    model = collected(advantage)
+    rollout = model.rollout_buffer
+    names = ("observations", "actions", "rewards", "terminated", "truncated", "bootstrap", "log_probs")
+    data = {name: getattr(rollout, name).clone() for name in names}
+    before = {
+        name: tensor.clone() for name, tensor in model.policy.state_dict().items() if "extractor.flat" not in name
+    }
+    set_random_seed(3)
+    orders = [np.random.permutation(N_ENVS) for _ in range(3)]  # noqa: NPY002
+    set_random_seed(3)
+    model.train()
+    expected = update(before, data, orders, method=advantage, rows=2, settings=SETTINGS)
+    after = model.policy.state_dict()
+    for name, tensor in expected.items():
+        torch.testing.assert_close(after[name].double(), tensor, rtol=0, atol=2e-5)
+        assert (tensor - before[name]).abs().max() > 1e-4, f"{name} has not moved"
+
+
+def test_the_bootstrap_is_the_value_of_the_true_successor() -> None:
+    """A truncated row bootstraps with its terminal observation, the last column with the observation that follows."""
+    model = collected("dae")
+    rollout = model.rollout_buffer
+    last = model.policy.predict_values(torch.as_tensor(model._last_obs)).flatten().detach()
+    open_end = ~(rollout.truncated[:, -1] | rollout.terminated[:, -1])
+    torch.testing.assert_close(rollout.bootstrap[open_end, -1], last[open_end])
+    inside = rollout.truncated[:, :-1]
+    following = model.policy.predict_values(rollout.observations[:, 1:][inside]).flatten().detach()
+    assert (rollout.bootstrap[:, :-1][inside] != following).all(), "the next row's start is another episode's"
+    torch.testing.assert_close(rollout.bootstrap[:, :-1][~inside], rollout.values[:, 1:][~inside])
+
+
+def test_authors_truncation_handling_ends_the_episode() -> None:
+    model = collected("dae")
+    theirs = dae.PPO(
+        "MlpPolicy", cut_cartpole(), n_steps=N_STEPS, batch_size=N_STEPS, seed=1, bootstrap_truncations=False
+    )
+    _, callback = theirs._setup_learn(1000)
+    theirs.collect_rollouts(theirs.env, callback, theirs.rollout_buffer, N_STEPS)
+    assert not theirs.rollout_buffer.truncated.any()
+    ends = model.rollout_buffer.terminated | model.rollout_buffer.truncated
+    assert torch.equal(theirs.rollout_buffer.terminated, ends)
+
+
+@pytest.mark.parametrize(
+    ("batching", "batch_size"),
+    [*(("trajectories", size) for size in (1, 2, 3, 4, 8, 10, 12, 100)), ("steps", 7), ("steps", 100)],
+)
+def test_every_frame_is_used_once_an_epoch(batching: Any, batch_size: int) -> None:
+    space = gym.spaces.Box(0, 255, (2,), np.uint8)
+    rollout = Rollout(4, 5, space, gym.spaces.Discrete(3), torch.device("cpu"))
+    rollout.rewards[:] = torch.arange(20).reshape(5, 4)
+    rollout.observations[..., 0] = torch.arange(20).reshape(5, 4)
+    batches = list(rollout.minibatches(batching, batch_size))
+    assert sorted(torch.cat([batch.rewards.flatten() for batch in batches]).tolist()) == list(range(20))
+    for batch in batches:
+        assert torch.equal(batch.observations[:, 0], batch.rewards.flatten().to(torch.uint8))
+        if batching == "trajectories":
+            assert batch.shape[1] == 4 or (batch_size < 4 and batch.shape[0] == 1)
+            assert batch.rewards.numel() <= batch_size
+            assert (batch.rewards.diff(dim=1) == 1).all()
+    assert rollout.observations.dtype == torch.uint8
+    assert rollout.observations[0].is_contiguous()
+
+
+class Reads(TorchDispatchMode):
+    """Count what makes a GPU wait: reading a number, or copying to the host."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if "_local_scalar_dense" in str(func) or "is_nonzero" in str(func) or "aten.nonzero" in str(func):
+            self.count += 1
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("advantage", ["dae", "duel", "indirect", "gae"])
+def test_the_update_loop_reads_nothing_back(advantage: str) -> None:
+    model = collected(advantage, batch_size=N_STEPS)
+    model._log_update = lambda *_: None  # type: ignore[method-assign]
+    with Reads() as reads:
+        model.train()
+    assert reads.count == 0
+
+
+def test_the_counter_of_reads_counts() -> None:
+    with Reads() as reads:
+        torch.ones(3).sum().item()
+        bool(torch.ones(()) > 0)
+    assert reads.count == 2
+
+
+def test_a_kl_penalty_can_replace_clipping() -> None:
+    free, held = (collected("dae", kl_coef=coefficient, n_epochs=10) for coefficient in (0.0, 100.0))
+    moved = []
+    for model in (free, held):
+        observations = model.rollout_buffer.observations.flatten(0, 1)
+        before = model.policy.get_distribution(observations).distribution.probs.detach()
+        model.train()
+        moved.append((model.policy.get_distribution(observations).distribution.probs - before).abs().mean().item())
+    assert moved[1] < 0.5 * moved[0]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_torch_compile_gives_the_same_update() -> None:
+    weights = []
+    for compiled in (False, True):
+        model = collected("dae", torch_compile=compiled, n_epochs=1)
+        set_random_seed(0)
+        model.train()
+        weights.append(torch.nn.utils.parameters_to_vector(model.policy.parameters()))
+    torch.testing.assert_close(weights[0], weights[1], rtol=0, atol=1e-5)
