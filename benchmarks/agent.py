@@ -101,15 +101,48 @@ def update_against_bare_network(n_envs: int) -> float:
     return seconds["ours"] / seconds["bare"]
 
 
-def frames_per_second(game: str, n_envs: int, rounds: int) -> tuple[float, float]:
-    """Whole iterations with the same GAE settings, ours and Stable-Baselines3's, in turns; each keeps its best."""
+def make_ours(game: str, n_envs: int) -> OnPolicyAlgorithm:
+    return dae.PPO("CnnPolicy", our_envs(game, n_envs), advantage="gae", **GAE)
+
+
+def make_theirs(game: str, n_envs: int) -> OnPolicyAlgorithm:
     plain = {"features_extractor_class": PlainCNN, "net_arch": []}
-    ours = dae.PPO("CnnPolicy", our_envs(game, n_envs), advantage="gae", **GAE)
-    theirs = stable_baselines3.PPO("CnnPolicy", package_envs(game, n_envs), policy_kwargs=plain, **GAE)
-    iterate(ours, update=False)
-    iterate(theirs, update=False)
-    times = [(iterate(ours), iterate(theirs)) for _ in range(rounds)]
-    return tuple(n_envs * N_STEPS / min(column) for column in zip(*times, strict=True))
+    return stable_baselines3.PPO("CnnPolicy", package_envs(game, n_envs), policy_kwargs=plain, **GAE)
+
+
+def serve(side: str, game: str, n_envs: str, threads: str) -> None:
+    """Run an iteration for each line that comes in, and answer with its seconds."""
+    torch.set_num_threads(int(threads))
+    model = {"ours": make_ours, "theirs": make_theirs}[side](game, int(n_envs))
+    iterate(model, update=False)
+    for _ in sys.stdin:
+        print(iterate(model), flush=True)
+
+
+def frames_per_second(game: str, n_envs: int, threads: int, rounds: int) -> tuple[float, float]:
+    """Whole iterations with the same GAE settings, ours and Stable-Baselines3's, in turns; each keeps its best.
+
+    Each has a process of its own: our PPO changes how the allocator works, and theirs must not profit from it.
+    """
+    sides = [
+        subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.agent", side, game, str(n_envs), str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for side in ("ours", "theirs")
+    ]
+    times: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for process, taken in zip(sides, times, strict=True):
+            process.stdin.write("\n")
+            process.stdin.flush()
+            taken.append(float(process.stdout.readline()))
+    for process in sides:
+        process.communicate()
+    ours, theirs = (n_envs * N_STEPS / min(taken) for taken in times)
+    return ours, theirs
 
 
 MEMORY = """
@@ -135,8 +168,11 @@ def main() -> None:
     print("".join(f"{name:>15}" for name in ("game", "actors", "threads", "ours", "SB3", "ours : SB3")))
     cases = [*((game, 128) for game in GAMES), ("breakout", 1024), ("space_invaders", 1024)]
     for (game, n_envs), threads in itertools.product(cases, (1, 2)):
-        torch.set_num_threads(threads)
-        ours, theirs = frames_per_second(game, n_envs, rounds=3 if n_envs == 128 else 1)
+        ours, theirs = frames_per_second(game, n_envs, threads, rounds=3 if n_envs == 128 else 1)
         print(f"{game:>15}{n_envs:15d}{threads:15d}{ours:15.0f}{theirs:15.0f}{ours / theirs:15.2f}", flush=True)
     grown = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True).stdout
     print(f"peak memory of an iteration of 1024 x 128 above the imported process: {float(grown):.0f} MB")
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])

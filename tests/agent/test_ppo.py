@@ -59,8 +59,8 @@ def test_stopping_continuing_and_other_environments() -> None:
     model.learn(10_000, callback=StopTrainingOnMaxEpisodes(3))
     stopped = model.num_timesteps
     assert stopped < 10_000
-    model.learn(64, reset_num_timesteps=False)
-    assert model.num_timesteps == stopped + 64
+    model.learn(128, reset_num_timesteps=False)
+    assert model.num_timesteps == stopped + 128
     model.set_env(cartpole(4))
     assert model.get_env() is not None
     mean, _ = evaluate_policy(model, cartpole(2), n_eval_episodes=4)
@@ -100,9 +100,16 @@ def test_the_papers_defaults() -> None:
         ({"gae_lambda": float("nan")}, "gae_lambda is nan"),
         ({"n_epochs": 0}, "n_epochs is 0: it must be an integer of at least 1"),
         ({"n_steps": 0}, "n_steps is 0"),
-        ({"learning_rate": float("nan")}, "learning_rate is nan: it must be a positive number or a schedule"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan: it must be a number of at least 0 or a schedule"),
         ({"clip_range": 0}, "clip_range is 0: it must be a positive number or a schedule"),
         ({"max_grad_norm": 0}, "max_grad_norm is 0: it must be positive, or None for no clipping"),
+        ({"gamma": "0.9"}, r"gamma is '0.9': it must be in \[0, 1\]"),
+        ({"n_steps": True}, "n_steps is True"),
+        ({"normalize_advantage": "no"}, "normalize_advantage is 'no': it must be True or False"),
+        ({"advantage": "gae", "clip_range_vf": -0.1}, "clip_range_vf is -0.1"),
+        ({"advantage": ["dae"]}, r"advantage=\['dae'\] is not known"),
+        ({"policy": 5}, "policy is 5: it must be a name"),
+        ({"env": None}, "env is None: an agent needs an environment"),
         ({"ent_coef": float("inf")}, "ent_coef is inf: it must be a number of at least 0"),
         ({"clip_range_vf": 0.2}, "clip_range_vf=0.2 has no meaning for advantage='dae'"),
         ({"rollout_buffer_class": RolloutBuffer}, "rollout_buffer_class and rollout_buffer_kwargs are not taken"),
@@ -121,6 +128,7 @@ def test_a_minibatch_that_is_no_multiple_of_a_row_is_announced() -> None:
 
 
 @pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])
+@pytest.mark.filterwarnings("ignore:batch_size=64 is no multiple:UserWarning")
 @pytest.mark.parametrize("sizes", [(2048, 64), (40, 64), (7, 3), (1, 1)], ids=str)
 def test_any_sizes_that_sb3_takes_train(advantage: str, sizes: tuple[int, int]) -> None:
     """Most agents of Stable-Baselines3 have rows longer than a minibatch: these are cut."""
@@ -138,6 +146,67 @@ def test_any_sizes_that_sb3_takes_train(advantage: str, sizes: tuple[int, int]) 
 def test_actions_that_cannot_be_centred_are_refused(advantage: str, space: spaces.Space[Any]) -> None:
     with pytest.raises(ValueError, match=f"advantage='{advantage}' needs a discrete action space.*use advantage='gae'"):
         dae.PPO("MlpPolicy", Spaces(spaces.Box(-1, 1, (3,)), space), advantage=advantage)
+
+
+def test_a_call_that_cannot_learn_is_announced() -> None:
+    model = dae.PPO("MlpPolicy", cartpole(), **SMALL)
+    with pytest.warns(UserWarning, match=r"learn\(64\) covers one rollout.*nothing is learned"):
+        model.learn(64)
+
+
+class NeverRight(dae.agent.MlpPolicy):
+    """A policy that masks action 1 where the distribution is made, as Stable-Baselines3 lets one do."""
+
+    def _get_action_dist_from_latent(self, latent_pi: torch.Tensor) -> Any:
+        logits = self.action_net(latent_pi) + torch.tensor([0.0, -1e8])
+        return self.action_dist.proba_distribution(action_logits=logits)
+
+
+@pytest.mark.parametrize("advantage", ["dae", "gae"])
+def test_a_policy_that_masks_actions_learns_as_it_acts(advantage: str) -> None:
+    model = dae.PPO(NeverRight, cartpole(), advantage=advantage, **SMALL).learn(128)
+    assert (model.rollout_buffer.actions == 0).all()
+    assert model.logger.name_to_value["train/approx_kl"] == pytest.approx(0, abs=1e-6)
+
+
+def test_another_policy_can_be_put_in_its_place() -> None:
+    model, other = (dae.PPO("MlpPolicy", cartpole(), **SMALL) for _ in range(2))
+    model.policy = other.policy
+    before = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach().clone()
+    model.learn(128)
+    assert not torch.equal(torch.nn.utils.parameters_to_vector(model.policy.parameters()), before)
+
+
+class Fails(Known):
+    """Gives a bad reward or observation at the third step."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__([[0.0, 1.0]] * 6)
+        self.what = what
+
+    def step(self, action: int) -> Any:
+        observation, reward, *rest = super().step(action)
+        if self.state == 3 and self.what == "reward":
+            reward = float("nan")
+        if self.state == 3 and self.what == "observation":
+            observation = observation + np.inf
+        return observation, reward, *rest
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("what", ["reward", "observation"])
+def test_what_is_not_finite_stops_training(what: str) -> None:
+    envs = make_vec_env(lambda: Known([[0.0, 1.0]] * 6), 2, seed=0)
+    envs.envs[1] = Fails(what)
+    with pytest.raises(dae.agent.NotFiniteError, match=f"environment 1 gave .*{what}.* at step 3"):
+        dae.PPO("MlpPolicy", envs, n_steps=8, batch_size=8).learn(64)
+
+
+def test_an_exploding_loss_leaves_the_weights_finite() -> None:
+    model = dae.PPO("MlpPolicy", make_vec_env(lambda: Known([[1e38, 3e38]]), 4, seed=0), **SMALL)
+    with pytest.raises(dae.agent.NotFiniteError, match="not finite in the update after 64 frames"):
+        model.learn(1024)
+    assert all(torch.isfinite(parameter).all() for parameter in model.policy.parameters())
 
 
 def test_policies_of_sb3_are_understood() -> None:

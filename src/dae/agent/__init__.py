@@ -2,6 +2,7 @@
 
 from dae.agent.encoding import register
 from dae.agent.estimators import ESTIMATORS, AdvantageEstimator, Estimate
+from dae.agent.finite import NotFiniteError
 from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
 from dae.agent.policy import CnnPolicy, Heads, MlpPolicy, MultiInputPolicy
 from dae.agent.ppo import PPO, Credit
@@ -21,6 +22,7 @@ __all__ = [
     "MinAtarCNN",
     "MlpPolicy",
     "MultiInputPolicy",
+    "NotFiniteError",
     "Rollout",
     "register",
 ]

@@ -49,7 +49,10 @@ class CriticHeadMixin(ActorCriticPolicy):
         if kwargs.get("features_extractor_class") in (MinAtarCNN, AtariCNN, ImpalaCNN):
             kwargs.setdefault("net_arch", [])  # the paper's networks: heads directly on the trunk
         if kwargs.get("optimizer_class", torch.optim.Adam) is torch.optim.Adam:
-            kwargs["optimizer_kwargs"] = {"fused": True} | (kwargs.get("optimizer_kwargs") or {"eps": 1e-5})
+            chosen = kwargs.get("optimizer_kwargs")
+            chosen = {"eps": 1e-5} if chosen is None else chosen  # Stable-Baselines3's default
+            own_way = any(chosen.get(name) for name in ("foreach", "differentiable"))
+            kwargs["optimizer_kwargs"] = chosen if own_way else {"fused": True} | chosen
         super().__init__(*args, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
@@ -81,7 +84,7 @@ class CriticHeadMixin(ActorCriticPolicy):
         values = self.value_net(latent_vf).squeeze(-1)
         critic = None if self.critic_head is None else self.critic_net(latent_vf)
         if isinstance(self.action_dist, CategoricalDistribution):
-            log_probs = self.action_net(latent_pi).log_softmax(-1)
+            log_probs = self._log_probs(latent_pi)
             log_prob = log_probs.gather(-1, actions.long().reshape(-1, 1)).squeeze(-1)
             return Heads(values, log_prob, entropy(log_probs), log_probs, critic)
         distribution = self._get_action_dist_from_latent(latent_pi)
@@ -91,11 +94,14 @@ class CriticHeadMixin(ActorCriticPolicy):
     def critic_outputs(self, observations: PyTorchObs) -> tuple[Tensor, Tensor, Tensor]:
         """Return log π(·|s), V̂(s) and the extra head's output, for discrete actions."""
         latent_pi, latent_vf = self._latents(observations)
-        return (
-            self.action_net(latent_pi).log_softmax(-1),
-            self.value_net(latent_vf).squeeze(-1),
-            self.critic_net(latent_vf),
-        )
+        return self._log_probs(latent_pi), self.value_net(latent_vf).squeeze(-1), self.critic_net(latent_vf)
+
+    def _log_probs(self, latent_pi: Tensor) -> Tensor:
+        """Return log π(·|s); a policy that makes its distribution in another way, to mask actions, say, is heeded."""
+        if type(self)._get_action_dist_from_latent is ActorCriticPolicy._get_action_dist_from_latent:
+            return torch.log_softmax(self.action_net(latent_pi), -1)  # a Categorical would wait for the device
+        log_probs: Tensor = self._get_action_dist_from_latent(latent_pi).distribution.logits  # type: ignore[union-attr]
+        return log_probs
 
     def _latents(self, observations: PyTorchObs) -> tuple[Tensor, Tensor]:
         features = self.extract_features(observations)

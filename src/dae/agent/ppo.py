@@ -1,5 +1,6 @@
 """PPO with a pluggable advantage estimator, for users of Stable-Baselines3."""
 
+import warnings
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -19,11 +20,13 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance, ob
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from dae.agent.allocator import keep_freed_memory
 from dae.agent.estimators import ESTIMATORS
+from dae.agent.finite import NotFiniteError, guarded_step, require_finite
 from dae.agent.policy import CnnPolicy, CriticHeadMixin, MlpPolicy, MultiInputPolicy
 from dae.agent.rollout import Rollout
 from dae.agent.saving import SafeSaving
-from dae.agent.settings import check_settings, resolve_defaults
+from dae.agent.settings import check_arguments, check_settings, resolve_defaults
 from dae.core import clipped_surrogate, kl_divergence, n_step_targets
 
 _SB3_POLICIES: dict[type[BasePolicy], type[CriticHeadMixin]] = {
@@ -100,6 +103,7 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
         bootstrap_truncations: bool = True,
         torch_compile: bool = False,
     ) -> None:
+        check_arguments(policy, env, advantage, _init_setup_model)
         if rollout_buffer_class is not None or rollout_buffer_kwargs is not None:
             raise ValueError(
                 "rollout_buffer_class and rollout_buffer_kwargs are not taken: the estimators read rows of "
@@ -129,7 +133,7 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
             use_sde=use_sde,
             sde_sample_freq=sde_sample_freq,
             stats_window_size=stats_window_size,
-            tensorboard_log=tensorboard_log,
+            tensorboard_log=None if tensorboard_log is None else str(tensorboard_log),
             policy_kwargs=policy_kwargs,
             verbose=verbose,
             device=device,
@@ -169,7 +173,8 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
             critic_head=self.estimator.head,
             **self.policy_kwargs,
         ).to(self.device)
-        self._evaluate = torch.compile(self.policy.evaluate) if self.torch_compile else self.policy.evaluate
+        if self.device.type == "cpu":
+            keep_freed_memory()
         self._maybe_recommend_cpu("MlpPolicy")
 
     # Algorithm 1, lines 3 to 7: sample trajectories. -----------------------------------------------------------------
@@ -191,21 +196,24 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
             with torch.no_grad():
                 obs_tensor = obs_as_tensor(self._last_obs, self.device)  # type: ignore[arg-type]
                 taken, values, log_probs, all_log_probs = self.policy.act(obs_tensor)
+                values = values.unsqueeze(-1)  # the shape that callbacks know
             actions = taken.cpu().numpy()
             clipped_actions = self._within_bounds(actions)
             new_obs, rewards, dones, infos = env.step(clipped_actions)
             self.num_timesteps += env.num_envs
+            require_finite(new_obs, rewards, self.num_timesteps // env.num_envs)
 
             # Callbacks read these names, as they do in Stable-Baselines3.
             callback.update_locals(locals())
             if not callback.on_step():
                 return False
 
+            dones = np.asarray(dones, bool)
             ended = np.flatnonzero(dones)
             self._update_info_buffer([infos[i] for i in ended], dones[ended])
             truncated = np.zeros_like(dones)
-            truncated[ended] = [infos[i].get("TimeLimit.truncated", False) for i in ended]
-            truncated &= self.bootstrap_truncations
+            if self.bootstrap_truncations:
+                truncated[ended] = [_is_truncated(infos[i]) for i in ended]
             self._bootstrap(np.flatnonzero(truncated), infos, n_steps)
             rollout_buffer.add(
                 obs_tensor, taken, rewards, dones & ~truncated, truncated, values, log_probs, all_log_probs
@@ -216,8 +224,8 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
 
         # Lines 8 and 9: V_target and μ are those of the policy that acted, fixed for all epochs.
         with torch.no_grad():
-            last_values = self.policy.predict_values(obs_as_tensor(new_obs, self.device)).reshape(-1)  # type: ignore[arg-type]
-        rollout_buffer.finish(last_values)
+            values = self.policy.predict_values(obs_as_tensor(new_obs, self.device))  # type: ignore[arg-type]
+        rollout_buffer.finish(values)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
@@ -254,11 +262,13 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
             self.estimator.value_clip_range = self.clip_range_vf(self._current_progress_remaining)
         rollout = self.rollout_buffer
         self.estimator.prepare(rollout)
+        evaluate = torch.compile(self.policy.evaluate) if self.torch_compile else self.policy.evaluate
         statistics: list[Tensor] = []
+        broken = torch.zeros((), dtype=torch.bool, device=self.device)
         stop = False
         for _ in range(self.n_epochs):
             for batch in rollout.minibatches(self.estimator.batching, self.batch_size):
-                heads = self._evaluate(batch.observations, batch.actions).shaped(*batch.shape)
+                heads = evaluate(batch.observations, batch.actions).shaped(*batch.shape)
                 estimate = self.estimator(heads, batch)
                 policy_loss, measured = self._policy_loss(heads, batch, estimate.advantages, clip_range)
                 entropy_loss = -heads.entropy.mean()
@@ -270,13 +280,28 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
                     break
                 self.policy.optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
-                if self.max_grad_norm is not None:
-                    torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-                self.policy.optimizer.step()
+                # From the first gradient that is not finite the weights stay as they are; the device is not waited for.
+                broken = broken | ~torch.isfinite(self._clip_gradients())
+                guarded_step(self.policy.optimizer, broken)
             self._n_updates += 1
             if stop:
                 break
+        self._require_finite_update(broken)
         self._log_update(torch.stack(statistics), clip_range)
+
+    def _clip_gradients(self) -> Tensor:
+        """Return the norm of the gradient, which is made at most `max_grad_norm`."""
+        parameters = [p for p in self.policy.parameters() if p.grad is not None]
+        if self.max_grad_norm is None:
+            return torch.nn.utils.get_total_norm([p.grad for p in parameters])
+        return torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+
+    def _require_finite_update(self, broken: Tensor) -> None:
+        if bool(broken):
+            raise NotFiniteError(
+                f"the loss or its gradient was not finite in the update after {self.num_timesteps} frames; the weights "
+                "are those before that step: lower learning_rate, or scale the rewards down"
+            )
 
     def _policy_loss(
         self, heads: Any, batch: Any, advantages: Tensor, clip_range: float
@@ -326,6 +351,13 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
         progress_bar: bool = False,
     ) -> "PPO":
         """Train for at least `total_timesteps` steps, counted over all environments."""
+        if total_timesteps <= self.n_steps * self.n_envs and self.lr_schedule(0.0) == 0:
+            warnings.warn(
+                f"learn({total_timesteps}) covers one rollout ({self.n_steps} steps x {self.n_envs} environments), and "
+                "the learning rate falls to 0 over a call of learn: nothing is learned; give more steps, or a constant "
+                "learning_rate",
+                stacklevel=2,
+            )
         super().learn(total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar)
         return self
 
@@ -346,4 +378,10 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
         return Credit(*(x.cpu().numpy() for x in (advantages, values, log_probs.exp())))
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "estimator", "_evaluate"]
+        # The schedule is made from `learning_rate`; where events are written is for the one who loads to say.
+        return [*super()._excluded_save_params(), "estimator", "lr_schedule", "tensorboard_log"]
+
+
+def _is_truncated(info: dict[str, Any]) -> bool:
+    """Say whether a time limit cut this episode; without its last observation there is nothing to bootstrap from."""
+    return bool(info.get("TimeLimit.truncated", False)) and info.get("terminal_observation") is not None

@@ -1,12 +1,11 @@
 """Saving and loading agents: Stable-Baselines3's interface, but a file that holds data and cannot run code."""
 
+import contextlib
 import io
 import json
-import os
 import pathlib
-import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import cloudpickle
@@ -20,13 +19,16 @@ from stable_baselines3.common.utils import check_for_correct_spaces, get_device,
 from torch import Tensor
 
 from dae import __version__
-from dae.agent.encoding import NotData, decode, encode
+from dae.files import write_atomically
+from dae.plain import NotData, decode, encode
 
 FORMAT = 1
 _DATA, _POLICY, _OPTIMIZER, _PICKLED = "data.json", "policy.safetensors", "optimizer.safetensors", "pickled.bin"
 _LARGEST_JSON = 64 * 2**20
 # What a run has at hand while it runs; a loaded agent starts without it.
 _PASSING = ("ep_info_buffer", "ep_success_buffer", "_last_obs", "_last_original_obs", "_last_episode_starts", "_logger")
+
+_MADE_WITH_THE_ENVIRONMENT = ("observation_space", "action_space", "n_envs")
 
 Path = str | pathlib.Path | io.BufferedIOBase
 Self = TypeVar("Self", bound="SafeSaving")
@@ -50,7 +52,8 @@ class SafeSaving(BaseAlgorithm):
                     data[name] = encode(value)
                 except NotData:
                     pickled[name] = value
-        weights, aliases = _unique(self.policy.state_dict())
+        policy = getattr(self.policy, "_orig_mod", self.policy)  # what torch.compile has wrapped
+        weights, aliases = _unique(policy.state_dict())
         moments, groups = _flatten(self.policy.optimizer.state_dict())
         description = {
             "format": FORMAT,
@@ -87,7 +90,10 @@ class SafeSaving(BaseAlgorithm):
         """
         if print_system_info:
             get_system_info()
-        data, params = _read(path, device, trust, custom_objects or {})
+        given = {**(custom_objects or {}), **kwargs}
+        file = _SavedAgent(path)
+        with file.errors_in_one_line():
+            data = file.settings(given, trust)
         if "policy_kwargs" in kwargs and kwargs["policy_kwargs"] != data["policy_kwargs"]:
             raise ValueError(
                 f"policy_kwargs differ from those saved: {kwargs['policy_kwargs']} and {data['policy_kwargs']}"
@@ -97,11 +103,12 @@ class SafeSaving(BaseAlgorithm):
             check_for_correct_spaces(env, data["observation_space"], data["action_space"])
             data["n_envs"] = env.num_envs
         settings = {"advantage": data["advantage"], "device": device, "_init_setup_model": False}
-        model = cls(data["policy_class"], env, **settings)
-        vars(model).update(data)
-        vars(model).update(kwargs)
-        model._setup_model()
-        model.set_parameters(params, exact_match=True, device=device)
+        with file.errors_in_one_line():
+            model = cls(data["policy_class"], env, **settings)
+            _require_settings(vars(model), {name: value for name, value in data.items() if name not in given})
+            vars(model).update(data | given)
+            model._setup_model()
+            model.set_parameters(file.parameters(device), exact_match=True, device=device)
         if model.use_sde:
             model.policy.reset_noise()  # type: ignore[operator]
         return model
@@ -111,54 +118,106 @@ class SafeSaving(BaseAlgorithm):
     ) -> None:
         """Take over the weights and the optimizer of a saved agent, or of a dictionary from `get_parameters`."""
         if not isinstance(load_path_or_dict, dict):
-            load_path_or_dict = _read(load_path_or_dict, device, trust=False, custom_objects=None)[1]
+            file = _SavedAgent(load_path_or_dict)
+            with file.errors_in_one_line():
+                load_path_or_dict = file.parameters(device)
+        if "policy.optimizer" in load_path_or_dict:
+            fitted = _fitted(load_path_or_dict["policy.optimizer"], self.policy.optimizer)
+            load_path_or_dict = load_path_or_dict | {"policy.optimizer": fitted}
         super().set_parameters(load_path_or_dict, exact_match=exact_match, device=device)
 
 
-def _read(
-    path: Path, device: torch.device | str, trust: bool, custom_objects: dict[str, Any] | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings (none where `custom_objects` is None: weights alone need no trust) and the parameters."""
-    source, name = (path, "the file") if isinstance(path, io.IOBase) else (_existing(path), str(path))
-    try:
-        with zipfile.ZipFile(source) as archive:
-            parts = set(archive.namelist())
+class _SavedAgent:
+    """A file that `save` wrote, read with care."""
+
+    def __init__(self, path: Path) -> None:
+        source, self.name = (path, "the file") if isinstance(path, io.IOBase) else (_existing(path), str(path))
+        self._pickled: bytes | None = None
+        with self.errors_in_one_line(), zipfile.ZipFile(source) as archive:
+            parts = {part.filename: part for part in archive.infolist()}
             if _DATA not in parts:
+                hint = "; it looks like one of Stable-Baselines3, whose files can run code" if "data" in parts else ""
+                raise ValueError(f"{self.name} is not an agent saved by dae{hint}")
+            if any(part.compress_type != zipfile.ZIP_STORED for part in parts.values()):
+                raise ValueError(f"{self.name} is refused: its parts are compressed, which those of dae never are")
+            if parts[_DATA].file_size > _LARGEST_JSON:
+                raise ValueError(f"{self.name} is refused: its description is larger than {_LARGEST_JSON} bytes")
+            self._description = json.loads(archive.read(_DATA))
+            if self._description["format"] > FORMAT:
                 raise ValueError(
-                    f"{name} is not an agent saved by dae"
-                    + ("; it looks like one of Stable-Baselines3, whose files can run code" if "data" in parts else "")
+                    f"{self.name} has format {self._description['format']}, written by dae "
+                    f"{self._description['dae_version']}; this version reads up to {FORMAT}: upgrade dae-rl"
                 )
-            if archive.getinfo(_DATA).file_size > _LARGEST_JSON:
-                raise ValueError(f"{name} is refused: its description is larger than {_LARGEST_JSON} bytes")
-            description = json.loads(archive.read(_DATA))
-            if description["format"] > FORMAT:
+            self._weights = load_tensors(archive.read(_POLICY))
+            self._moments = load_tensors(archive.read(_OPTIMIZER))
+            if _PICKLED in parts:
+                self._pickled = archive.read(_PICKLED)
+
+    @contextlib.contextmanager
+    def errors_in_one_line(self) -> Iterator[None]:
+        """Tell what is wrong with the file, whatever the library that noticed makes of it."""
+        try:
+            yield
+        except (zipfile.BadZipFile, SafetensorError, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
+            raise ValueError(f"{self.name} is damaged or no saved agent: {error}") from error
+        except (LookupError, TypeError, AttributeError, RuntimeError, MemoryError, OverflowError) as error:
+            what = str(error).strip().replace("\n", " ")[:200]
+            raise ValueError(f"{self.name} cannot be loaded: {type(error).__name__}: {what}") from error
+
+    def settings(self, given: dict[str, Any], trust: bool) -> dict[str, Any]:
+        """Return the saved settings, with those that are given in their place."""
+        data = {key: decode(value) for key, value in self._description["data"].items() if key not in given}
+        needed = set(self._description["pickled"]) - set(given)
+        if needed and not trust:
+            raise ValueError(
+                f"{self.name} has pickled parts ({', '.join(sorted(needed))}), which can run code when loaded: "
+                "pass trust=True if you know where it comes from, or give these parts as custom_objects"
+            )
+        if needed and self._pickled is not None:
+            data |= {key: value for key, value in cloudpickle.loads(self._pickled).items() if key in needed}
+        return data | given
+
+    def parameters(self, device: torch.device | str) -> dict[str, Any]:
+        """Return weights and optimizer state."""
+        aliases = {alias: self._weights[original] for alias, original in self._description["aliases"].items()}
+        target = get_device(device)
+        return {
+            "policy": {key: tensor.to(target) for key, tensor in (self._weights | aliases).items()},
+            "policy.optimizer": _unflatten(self._moments, self._description["optimizer_groups"]),
+        }
+
+
+def _require_settings(fresh: dict[str, Any], saved: dict[str, Any]) -> None:
+    """Refuse attributes that an agent does not have, and numbers that are none: a file cannot replace methods."""
+    for name, value in saved.items():
+        if name not in fresh and name not in _MADE_WITH_THE_ENVIRONMENT:
+            raise TypeError(f"{name!r} is no setting of an agent")
+        if isinstance(fresh.get(name), int) and not isinstance(value, int):
+            raise TypeError(f"{name} is {value!r}")
+
+
+def _fitted(state: dict[str, Any], optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Return an optimizer's state, checked against the live one: fused kernels believe the shapes they are told."""
+    live = optimizer.state_dict()["param_groups"]
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if [len(group["params"]) for group in state["param_groups"]] != [len(group["params"]) for group in live]:
+        raise ValueError("the optimizer's state belongs to another network: it has other groups of parameters")
+    fused = any(group.get("fused") for group in optimizer.param_groups)
+    for index, entries in state["state"].items():
+        parameter = parameters[index]
+        for name, tensor in entries.items():
+            fits = tensor.numel() == 1 if name == "step" else tensor.shape == parameter.shape
+            if fused and not (fits and tensor.dtype == (torch.float32 if name == "step" else parameter.dtype)):
                 raise ValueError(
-                    f"{name} has format {description['format']}, written by dae {description['dae_version']}; "
-                    f"this version reads up to {FORMAT}: upgrade dae-rl"
+                    f"the optimizer's state belongs to another network: {name} of parameter {index} is {tensor.dtype} "
+                    f"of shape {tuple(tensor.shape)}, the parameter {parameter.dtype} of shape {tuple(parameter.shape)}"
                 )
-            weights = load_tensors(archive.read(_POLICY))
-            moments = load_tensors(archive.read(_OPTIMIZER))
-            pickled = archive.read(_PICKLED) if _PICKLED in parts else None
-    except (zipfile.BadZipFile, SafetensorError, UnicodeDecodeError, json.JSONDecodeError, KeyError, EOFError) as error:
-        raise ValueError(f"{name} is damaged or no saved agent: {error}") from error
-    weights |= {alias: weights[original] for alias, original in description["aliases"].items()}
-    target = get_device(device)
-    params = {
-        "policy": {key: tensor.to(target) for key, tensor in weights.items()},
-        "policy.optimizer": _unflatten(moments, description["optimizer_groups"]),
-    }
-    if custom_objects is None:
-        return {}, params
-    data = {key: decode(value) for key, value in description["data"].items() if key not in custom_objects}
-    needed = set(description["pickled"]) - set(custom_objects)
-    if needed and not trust:
-        raise ValueError(
-            f"{name} has pickled parts ({', '.join(sorted(needed))}), which can run code when loaded: "
-            "pass trust=True if you know where it comes from, or give these parts as custom_objects"
-        )
-    if needed and pickled is not None:
-        data |= {key: value for key, value in cloudpickle.loads(pickled).items() if key in needed}
-    return data | custom_objects, params
+    how = ("params", "fused", "foreach", "capturable", "differentiable")
+    groups = [
+        mine | {name: value for name, value in theirs.items() if name not in how}
+        for mine, theirs in zip(live, state["param_groups"], strict=True)
+    ]
+    return {"state": state["state"], "param_groups": groups}
 
 
 def _existing(path: Any) -> pathlib.Path:
@@ -177,17 +236,7 @@ def _write(path: Path, content: bytes) -> None:
     target = pathlib.Path(path)
     if not target.suffix:
         target = target.with_suffix(".zip")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        pathlib.Path(temporary).replace(target)
-    except BaseException:
-        pathlib.Path(temporary).unlink(missing_ok=True)
-        raise
+    write_atomically(target, content)
 
 
 def _unique(state: dict[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:

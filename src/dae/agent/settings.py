@@ -3,9 +3,9 @@
 import math
 import warnings
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.utils import LinearSchedule
 
@@ -41,11 +41,19 @@ PAPER: dict[str, Any] = {
 
 def resolve_defaults(advantage: str, **given: Any) -> dict[str, Any]:
     """Fill in what was not given: None, but for `max_grad_norm`, where None means "no clipping"."""
-    if advantage not in ESTIMATORS:
-        raise ValueError(f"advantage={advantage!r} is not known; choose one of {', '.join(ESTIMATORS)}")
     defaults = STABLE_BASELINES if advantage == "gae" else PAPER
     not_given = {"max_grad_norm": "default"}
     return {name: defaults[name] if value == not_given.get(name) else value for name, value in given.items()}
+
+
+def check_arguments(policy: Any, env: Any, advantage: Any, complete: bool) -> None:
+    """Refuse what not even an agent without networks can be made of."""
+    if not isinstance(advantage, str) or advantage not in ESTIMATORS:
+        raise ValueError(f"advantage={advantage!r} is not known; choose one of {', '.join(ESTIMATORS)}")
+    if not isinstance(policy, str | type):
+        raise ValueError(f"policy is {policy!r}: it must be a name such as 'MlpPolicy', or a class")
+    if env is None and complete:
+        raise ValueError("env is None: an agent needs an environment to know what it sees and does")
 
 
 def check_settings(model: "PPO") -> None:
@@ -67,12 +75,12 @@ def check_settings(model: "PPO") -> None:
                 f"kl_coef={model.kl_coef!r} needs a discrete action space, not {model.action_space}: "
                 "the divergence is a sum over all actions; leave kl_coef out to clip instead"
             )
+    _check_numbers(model)
     if model.clip_range_vf is not None and not estimator.clips_values:
         raise ValueError(
             f"clip_range_vf={model.clip_range_vf!r} has no meaning for advantage={model.advantage!r}, "
             "whose values are learned together with the advantages; leave it out"
         )
-    _check_numbers(model)
     _check_batch_size(model)
 
 
@@ -82,17 +90,25 @@ def _check_numbers(model: "PPO") -> None:
         if not holds(value):
             raise ValueError(f"{name} is {value!r}: it must be {rule}")
 
+    def number(x: Any) -> bool:
+        return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
+
     for name in ("n_steps", "batch_size", "n_epochs"):
-        require(name, lambda n: isinstance(n, int | np.integer) and bool(n >= 1), "an integer of at least 1")
+        require(name, lambda n: number(n) and isinstance(n, Integral) and int(n) >= 1, "an integer of at least 1")
     for name in ("gamma", "gae_lambda"):
-        require(name, lambda x: 0 <= x <= 1, "in [0, 1]")
-    for name in ("learning_rate", "clip_range"):
-        require(name, lambda x: callable(x) or (x > 0 and math.isfinite(x)), "a positive number or a schedule")
+        require(name, lambda x: number(x) and 0 <= x <= 1, "in [0, 1]")
+    require("learning_rate", lambda x: callable(x) or (number(x) and x >= 0), "a number of at least 0 or a schedule")
+    require("clip_range", lambda x: callable(x) or (number(x) and x > 0), "a positive number or a schedule")
+    require(
+        "clip_range_vf", lambda x: x is None or callable(x) or (number(x) and x > 0), "None, positive or a schedule"
+    )
     for name in ("ent_coef", "vf_coef"):
-        require(name, lambda x: x >= 0 and math.isfinite(x), "a number of at least 0")
-    require("max_grad_norm", lambda x: x is None or x > 0, "positive, or None for no clipping")
-    require("kl_coef", lambda x: x is None or x >= 0, "at least 0, or None to clip instead")
-    require("target_kl", lambda x: x is None or x > 0, "positive, or None for no limit")
+        require(name, lambda x: number(x) and x >= 0, "a number of at least 0")
+    require("max_grad_norm", lambda x: x is None or (number(x) and x > 0), "positive, or None for no clipping")
+    require("kl_coef", lambda x: x is None or (number(x) and x >= 0), "at least 0, or None to clip instead")
+    require("target_kl", lambda x: x is None or (number(x) and x > 0), "positive, or None for no limit")
+    for name in ("normalize_advantage", "bootstrap_truncations", "torch_compile"):
+        require(name, lambda x: isinstance(x, bool), "True or False")
 
 
 def _check_batch_size(model: "PPO") -> None:

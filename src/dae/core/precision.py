@@ -6,4 +6,4 @@ from torch import Tensor
 
 def at_least_float32(x: Tensor) -> Tensor:
     """Return float16 and bfloat16 as float32, everything else as it is."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x

@@ -17,7 +17,8 @@ def discounted_sums(x: Tensor, inside: Tensor, discount: float) -> Tensor:
     All are (B, T); the last column of `inside` is not read. Half precision is accumulated in float32.
     """
     accumulator = at_least_float32(x)
-    return _solve(accumulator, inside.to(accumulator.dtype) * discount).to(x.dtype)
+    sums = _solve(accumulator, inside.to(accumulator.dtype) * discount)
+    return sums if sums.dtype == x.dtype else sums.to(x.dtype)
 
 
 def _solve(x: Tensor, weights: Tensor) -> Tensor:

@@ -1,0 +1,34 @@
+"""Nothing that is NaN or infinite is learned from: training stops, and says where it came from."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class NotFiniteError(ArithmeticError):
+    """A number that is NaN or infinite where training needs a finite one."""
+
+
+def require_finite(observations: Any, rewards: Any, step: int) -> None:
+    """Refuse what an environment gave, naming the environment and its step."""
+    if not np.isfinite(rewards).all():
+        index = int(np.flatnonzero(~np.isfinite(rewards))[0])
+        raise NotFiniteError(f"environment {index} gave the reward {rewards[index]} at step {step}: it must be finite")
+    parts = observations.items() if isinstance(observations, dict) else [("", observations)]
+    for name, part in parts:
+        if np.issubdtype(part.dtype, np.floating) and not np.isfinite(part).all():
+            index = int(np.argwhere(~np.isfinite(part))[0, 0])
+            what = f"observation {name}".strip()
+            raise NotFiniteError(f"environment {index} gave an {what} with NaN or infinity at step {step}")
+
+
+def guarded_step(optimizer: torch.optim.Optimizer, broken: Tensor) -> None:
+    """Step, unless `broken` is true. A fused optimizer decides on the device, without waiting for it."""
+    if all(group.get("fused") for group in optimizer.param_groups):
+        optimizer.grad_scale = None  # type: ignore[attr-defined]
+        optimizer.found_inf = broken.float()  # type: ignore[attr-defined]
+        optimizer.step()
+    elif not bool(broken):
+        optimizer.step()

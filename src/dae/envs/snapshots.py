@@ -1,0 +1,103 @@
+"""Exact snapshots of vector environments as bytes that hold data only: our own batches, and gymnasium environments
+whose whole state is plain attributes (classic control and the like)."""
+
+import io
+import types
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.envs.registration import EnvSpec
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
+
+from dae.envs.make import make_vec_env
+from dae.envs.sb3 import BatchVecEnv
+from dae.plain import NotData, encode, from_bytes, to_bytes
+
+# What an attribute may hold that stays the same while an environment plays.
+_FIXED = (gym.Space, EnvSpec, types.FunctionType, types.MethodType, type)
+# What a Monitor keeps for its own records: the clock, and a history that would grow for ever.
+_RECORDS = ("t_start", "episode_returns", "episode_lengths", "episode_times", "results_writer")
+
+
+def take_snapshot(env: VecEnv, observations: VecEnvObs) -> bytes:
+    """Return the state of all environments; `observations` are what they last showed."""
+    if isinstance(env, BatchVecEnv):
+        file = io.BytesIO()
+        np.save(file, env.get_state(), allow_pickle=False)
+        return file.getvalue()
+    if not isinstance(env, DummyVecEnv):
+        raise NotData(f"{type(env).__name__} is no data")
+    return to_bytes({"environments": [_layers(each) for each in env.envs], "observations": observations})
+
+
+def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
+    """Bring environments to the state of a snapshot, and return what they show there."""
+    if isinstance(env, BatchVecEnv):
+        env.reset()
+        env.set_state(np.load(io.BytesIO(snapshot), allow_pickle=False))
+        return env.observe()
+    assert isinstance(env, DummyVecEnv)
+    env.reset()
+    content = from_bytes(snapshot)
+    for each, layers in zip(env.envs, content["environments"], strict=True):
+        for layer, attributes in zip(_chain(each), layers, strict=True):
+            for name, value in attributes.items():
+                setattr(layer, name, value)
+    observations: VecEnvObs = content["observations"]
+    return observations
+
+
+def can_be_restored(env_id: str, **options: Any) -> bool:
+    """Try it: after a snapshot is restored into a second environment, both must play on alike."""
+    first, second = (make_vec_env(env_id, 1, seed=seed, **options) for seed in (0, 1))
+    if isinstance(first, BatchVecEnv):
+        return True
+    first.action_space.seed(0)
+    try:
+        observations = first.reset()
+        for _ in range(20):
+            observations = first.step(np.array([first.action_space.sample()]))[0]
+        shown = restore_snapshot(second, take_snapshot(first, observations))
+        if not _equal(observations, shown):
+            return False
+        for _ in range(100):
+            action = np.array([first.action_space.sample()])
+            if not all(_equal(a, b) for a, b in zip(first.step(action)[:3], second.step(action)[:3], strict=True)):
+                return False
+    except (NotData, AttributeError):
+        return False
+    finally:
+        first.close()
+        second.close()
+    return True
+
+
+def _chain(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
+    """Return an environment's wrappers, from the outside in, and the environment itself."""
+    layers = [env]
+    while isinstance(layers[-1], gym.Wrapper):
+        layers.append(layers[-1].env)
+    return layers
+
+
+def _layers(env: gym.Env[Any, Any]) -> list[dict[str, Any]]:
+    return [_attributes(layer) for layer in _chain(env)]
+
+
+def _attributes(layer: gym.Env[Any, Any]) -> dict[str, Any]:
+    kept = {}
+    for name, value in vars(layer).items():
+        own = name == "env" or (isinstance(layer, Monitor) and name in _RECORDS)
+        if not own and not isinstance(value, _FIXED):
+            encode(value)  # raises where the value is no data
+            kept[name] = value
+    return kept
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return all(np.array_equal(a[key], b[key]) for key in a)
+    return np.array_equal(a, b)

@@ -1,0 +1,1 @@
+"""What the commands do: configured training, playing, and the paper's experiments."""
