@@ -3,9 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help test test-all check format bench clean
+.PHONY: help train test test-all check format bench clean
 
 help:
+	@echo "make train     train an agent on MinAtar Breakout, in minutes; again: continue it"
 	@echo "make test      the fast test suite"
 	@echo "make test-all  every test, the slow ones too"
 	@echo "make check     formatting, lint and types"
@@ -17,6 +18,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
+
+train: $(INSTALLED)
+	$(BIN)/dae train MinAtar/Breakout-v1 --preset quick
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -m "not slow"

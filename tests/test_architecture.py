@@ -12,12 +12,14 @@ import dae
 PACKAGE = Path(dae.__file__).parent
 EVERYTHING = {"core", "theory", "agent", "envs", "runs", "experiments", "report", "explorer"}
 ALLOWED: dict[str, set[str]] = {
+    "files": set(),
+    "plain": set(),
     "core": set(),
     "theory": set(),
-    "agent": {"core"},
-    "envs": {"core"},
-    "runs": {"core"},
-    "experiments": {"core", "agent", "envs", "runs"},
+    "agent": {"core", "files", "plain"},
+    "envs": {"core", "plain"},
+    "runs": {"core", "files"},
+    "experiments": {"core", "agent", "envs", "runs", "plain"},
     "report": {"runs"},
     "explorer": {"runs"},
     "cli": EVERYTHING,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dae.agent import PPO
     from dae.core import center, dae_loss, gae
     from dae.envs import make_vec_env
+    from dae.experiments.runs import load_run
 
 __version__ = "0.1.0.dev0"
 
@@ -21,12 +22,13 @@ _HOME = {
     "center": "dae.core",
     "dae_loss": "dae.core",
     "gae": "dae.core",
+    "load_run": "dae.experiments.runs",
     "make_vec_env": "dae.envs",
 }
 
-_ROOMS = ("agent", "core", "envs", "theory")
+_ROOMS = ("agent", "core", "envs", "runs", "theory")
 
-__all__ = ["PPO", "__version__", "center", "dae_loss", "gae", "make_vec_env"]
+__all__ = ["PPO", "__version__", "center", "dae_loss", "gae", "load_run", "make_vec_env"]
 
 register_minatar()
 

@@ -2,58 +2,133 @@
 
 import difflib
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import tyro
 
 from dae import __version__
+from dae.runs.problem import RunProblem
 
 
-def theory(
-    states: int = 5,
-    actions: int = 2,
-    gamma: float = 0.9,
-    steps: int = 3,
-    seed: int = 0,
-) -> None:
-    """Print a worked case: what the paper's losses converge to on a random finite MDP.
+def train(arguments: list[str]) -> int:
+    """Train an agent, or continue a run that was stopped."""
+    from dae.experiments.config import parse
 
-    Args:
-        states: States of the MDP; the last ends an episode and the one before it cannot be reached.
-        actions: Actions in each state.
-        gamma: Discount factor.
-        steps: Backup horizon n of the losses.
-        seed: Seed of the random MDP, policy and bootstrap target.
-    """
+    config = parse(arguments)
+    from dae.experiments.train import train
+
+    return train(config)
+
+
+def play(arguments: list[str]) -> int:
+    """Measure a trained agent over many episodes, and record one."""
+    from dae.experiments.options import read_options
+    from dae.experiments.play import PlayConfig, play
+
+    return play(read_options(PlayConfig, "dae play", arguments))
+
+
+def runs(arguments: list[str]) -> int:
+    """List the runs in a folder: state, frames, score, speed."""
+    from dae.experiments.options import read_options
+    from dae.experiments.runs import list_runs
+
+    def choose(folder: tyro.conf.Positional[Path] = Path("runs")) -> Path:
+        """List the runs in a folder.
+
+        Args:
+            folder: Folder that runs are kept in.
+        """
+        return folder
+
+    print(list_runs(read_options(choose, "dae runs", arguments)))
+    return 0
+
+
+def theory(arguments: list[str]) -> int:
+    """Print a worked case: what the paper's losses converge to on a random finite MDP."""
+    from dae.experiments.options import read_options
+
+    def choose(
+        states: int = 5, actions: int = 2, gamma: float = 0.9, steps: int = 3, seed: int = 0
+    ) -> dict[str, float]:
+        """Print a worked case: what the paper's losses converge to on a random finite MDP.
+
+        Args:
+            states: States of the MDP; the last ends an episode and the one before it cannot be reached.
+            actions: Actions in each state.
+            gamma: Discount factor.
+            steps: Backup horizon n of the losses.
+            seed: Seed of the random MDP, policy and bootstrap target.
+        """
+        return {"n_states": states, "n_actions": actions, "gamma": gamma, "n_steps": steps, "seed": seed}
+
+    chosen = read_options(choose, "dae theory", arguments)
     from dae.theory.worked_case import worked_case
 
-    print(worked_case(n_states=states, n_actions=actions, gamma=gamma, n_steps=steps, seed=seed))
+    print(worked_case(**chosen))  # type: ignore[arg-type]
+    return 0
 
 
-def version() -> None:
+def version(arguments: list[str]) -> int:
     """Print the version."""
     print(f"dae-rl {__version__}")
+    return 0
 
 
-COMMANDS = {"theory": theory, "version": version}
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "train": train,
+    "play": play,
+    "runs": runs,
+    "theory": theory,
+    "version": version,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; a mistake in the input ends with one line and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_help())
+        return 0
     try:
-        _require_known(arguments)
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS, prog="dae", description="Direct Advantage Estimation.", args=arguments
-        )
-    except ValueError as error:
-        print(f"dae: {error}", file=sys.stderr)
+        return _command(arguments[0])(arguments[1:])
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if not _is_the_users_to_solve(error):
+            raise
+        print(f"dae: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
-    return 0
 
 
-def _require_known(arguments: list[str]) -> None:
-    """Refuse a first word that is no command, with the one that it is most like."""
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        near = difflib.get_close_matches(arguments[0], COMMANDS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(COMMANDS)}"
-        raise ValueError(f"{arguments[0]!r} is no command; {hint}")
+def _help() -> str:
+    lines = [f"  {name:9}{(command.__doc__ or '').splitlines()[0]}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: dae COMMAND [OPTIONS]",
+            "",
+            "Direct Advantage Estimation.",
+            "",
+            *lines,
+            "",
+            "dae COMMAND --help tells more.",
+        ]
+    )
+
+
+def _command(name: str) -> Callable[[list[str]], int]:
+    """Return a command, or refuse a word that is none, with the one that it is most like."""
+    if name in COMMANDS:
+        return COMMANDS[name]
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(COMMANDS)}"
+    raise RunProblem(f"{name!r} is no command; {hint}")
+
+
+def _is_the_users_to_solve(error: Exception) -> bool:
+    """Tell a mistake in the input, or a disk that says no, from an error of ours, which keeps its traceback."""
+    import gymnasium as gym
+
+    return isinstance(error, RunProblem | ValueError | OSError | gym.error.Error)

@@ -28,7 +28,8 @@ def make_vec_env(env_id: str, n_envs: int, seed: int = 0, **options: Any) -> "Ve
     _require_known(env_id)
     from stable_baselines3.common.env_util import make_vec_env as make_with_sb3
 
-    return make_with_sb3(env_id, n_envs, seed=seed, env_kwargs=options)
+    # A function, because for an id Stable-Baselines3 would ask for pictures that no one wants.
+    return make_with_sb3(lambda: gym.make(env_id, **options), n_envs, seed=seed)
 
 
 def _make_minatar(env_id: str, n_envs: int, seed: int, options: dict[str, Any]) -> "VecEnv":

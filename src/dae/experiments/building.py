@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium as gym
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.utils import LinearSchedule
@@ -16,7 +17,12 @@ from dae.runs import RunProblem
 
 def make_env(config: TrainConfig) -> VecEnv:
     """Make the actors' environments; ids, spaces and missing packages are refused here, before anything is written."""
-    env = make_vec_env(config.env, config.actors, seed=config.seed)
+    try:
+        env = make_vec_env(config.env, config.actors, seed=config.seed)
+    except (ValueError, gym.error.Error):
+        raise
+    except Exception as error:
+        raise RunProblem(f"{config.env} cannot be made: {type(error).__name__}: {error}") from error
     if not isinstance(env.action_space, spaces.Discrete) and config.advantage != "gae":
         raise RunProblem(
             f"{config.env} has the actions {env.action_space}, and advantage {config.advantage!r} needs discrete ones, "

@@ -5,12 +5,14 @@ import difflib
 import json
 import math
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import tyro
 
+from dae.experiments.options import read_options
 from dae.runs import RunFolder, RunProblem
 
 Advantage = Literal["dae", "gae", "duel", "indirect"]
@@ -186,11 +188,16 @@ def parse(arguments: list[str]) -> TrainConfig:
     return _parse([*words, *arguments], dataclasses.replace(TrainConfig(env=first.env), **preset)).checked()
 
 
+def parse_settings(settings: dict[str, Any], where: Path, arguments: Sequence[str] = ()) -> TrainConfig:
+    """Build the settings that a file holds, with options in their place where there are any."""
+    require_fields(settings, where)
+    return _parse([*_as_words(settings), *arguments], TrainConfig(env=settings.get("env", "")))
+
+
 def _parse_resumed(folder: Path, arguments: list[str]) -> TrainConfig:
     """Take all settings from a run's folder; only what is no part of a run may be given beside it."""
     settings = RunFolder(folder).read_config()["settings"]
-    require_fields(settings, folder / "config.json")
-    chosen = _parse([*_as_words(settings), *arguments], TrainConfig(env=settings["env"]))
+    chosen = parse_settings(settings, folder / "config.json", arguments)
     require_same(folder, settings, chosen.to_json())
     return chosen
 
@@ -218,9 +225,7 @@ def require_fields(settings: dict[str, Any], where: Path) -> None:
 
 
 def _parse(arguments: list[str], default: TrainConfig) -> TrainConfig:
-    return tyro.cli(
-        TrainConfig, prog="dae train", args=arguments, default=default, config=(tyro.conf.FlagConversionOff,)
-    )
+    return read_options(TrainConfig, "dae train", arguments, default)
 
 
 def _read_file(path: Path) -> dict[str, Any]:

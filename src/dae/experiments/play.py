@@ -1,0 +1,58 @@
+"""`dae play`: how well a trained agent plays, and what it thinks while it does."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import tyro
+from stable_baselines3.common.evaluation import evaluate_policy
+
+from dae.envs import make_vec_env
+from dae.experiments.recording import CannotRecord, record_episode
+from dae.experiments.runs import load_run
+from dae.runs import RunProblem
+
+
+@dataclass(frozen=True)
+class PlayConfig:
+    """Measure a trained agent over many episodes, and record one."""
+
+    run: tyro.conf.Positional[Path]
+    """Folder of the run."""
+    episodes: int = 100
+    """Episodes to play."""
+    greedy: bool = False
+    """Take the most probable action instead of drawing one."""
+    seed: int = 1_000
+    """Seed of the environments."""
+    film: Literal["gif", "mp4", "none"] = "gif"
+    """What to record an episode as."""
+    out: Path | None = field(default=None)
+    """Folder for the film; by default `play` in the run's folder."""
+
+
+def play(config: PlayConfig) -> int:
+    """Print mean ± standard error of the scores, and write a film."""
+    if config.episodes < 1:
+        raise RunProblem(f"episodes is {config.episodes}: it must be at least 1")
+    run = load_run(config.run)
+    env = make_vec_env(run.config.env, min(config.episodes, 64), seed=config.seed)
+    scores, lengths = evaluate_policy(
+        run.model, env, config.episodes, deterministic=config.greedy, return_episode_rewards=True
+    )
+    assert isinstance(scores, list)
+    how = "greedy" if config.greedy else "stochastic"
+    error = np.std(scores, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else float("nan")
+    print(
+        f"{run.config.env}, {run.model.num_timesteps:,} frames of training, {len(scores)} {how} episodes: "
+        f"score {np.mean(scores):.2f} ± {error:.2f} (mean ± standard error), length {np.mean(lengths):.0f}"
+    )
+    if config.film != "none":
+        path = (config.out or config.run / "play") / f"episode-{how}-seed-{config.seed}.{config.film}"
+        try:
+            score = record_episode(run.model, run.config.env, path, seed=config.seed, greedy=config.greedy)
+            print(f"an episode that scored {score:g}: {path}")
+        except CannotRecord as reason:
+            print(f"no recording: {reason}")
+    return 0

@@ -1,0 +1,43 @@
+"""Small runs for tests, and what there is to compare of two runs."""
+
+import csv
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from dae.experiments.config import TrainConfig, parse
+from dae.runs import RunFolder
+
+BREAKOUT = ["MinAtar/Breakout-v1", "--preset", "quick", "--actors", "8", "--steps", "16", "--batch-size", "64"]
+CARTPOLE = ["CartPole-v1", "--preset", "quick", "--actors", "4", "--steps", "32", "--batch-size", "64"]
+ALWAYS = ["--epochs", "2", "--threads", "1", "--pictures", "False", "--checkpoint-seconds", "0"]
+
+
+def small(out: Path, *words: str, of: list[str] = BREAKOUT) -> TrainConfig:
+    return parse([*of, *ALWAYS, "--out", str(out), *words])
+
+
+def weights_hash(folder: RunFolder) -> str:
+    """A hash of the weights and the optimizer's state in the newest checkpoint."""
+    checkpoint = folder.checkpoints.newest(print)
+    assert checkpoint is not None
+    archive = zipfile.ZipFile(io.BytesIO(checkpoint.parts["agent.zip"]))
+    content = archive.read("policy.safetensors") + archive.read("optimizer.safetensors")
+    return hashlib.sha256(content).hexdigest()
+
+
+def episodes(folder: RunFolder) -> list[tuple[Any, ...]]:
+    """All of the episode file but the clock."""
+    rows = list(csv.DictReader(folder.monitor.read_text().splitlines()[1:]))
+    return [(row["r"], row["l"], row["frames"]) for row in rows]
+
+
+def outcome(folder: RunFolder) -> tuple[str, list[tuple[Any, ...]], dict[str, Any]]:
+    status = folder.read_status()
+    return (
+        weights_hash(folder),
+        episodes(folder),
+        {key: status[key] for key in ("state", "frames", "episodes", "score")},
+    )

@@ -1,0 +1,210 @@
+"""A run survives whatever stops it: what comes out is, bit for bit, what an undisturbed run gives."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+
+from dae.cli import main
+from dae.experiments.config import TrainConfig
+from dae.experiments.train import train
+from dae.runs import RunFolder, RunProblem
+from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, outcome, small, weights_hash
+
+COMMAND = [sys.executable, "-m", "dae"]
+
+
+def in_another_process(config: TrainConfig, seconds: float | None = None) -> int:
+    """Train in a fork, killed after some seconds; return what it ended with. (A fork starts at once.)"""
+    child = os.fork()
+    if child == 0:
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        os.dup2(silence, 2)
+        os._exit(train(config))
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def killed_until_done(config: TrainConfig, kills: int, slowest: float) -> int:
+    """Kill a run again and again at random moments, then let it finish; return how often it was really killed."""
+    rng = random.Random(0)
+    done = 0
+    for _ in range(kills):
+        if in_another_process(config, rng.uniform(0.0, slowest)) == 0:
+            break
+        done += 1
+    assert in_another_process(config) == 0
+    return done
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (BREAKOUT, ["--advantage", "dae"]),
+        (BREAKOUT, ["--advantage", "gae", "--finishing", "True"]),
+        (CARTPOLE, ["--advantage", "dae", "--finishing", "True"]),
+        (["FrozenLake-v1", *CARTPOLE[1:]], ["--advantage", "indirect"]),
+    ],
+    ids=["breakout-dae", "breakout-gae", "cartpole-dae", "frozenlake-indirect"],
+)
+def test_kills_change_nothing(of: list[str], words: list[str], tmp_path: Path) -> None:
+    plain, disturbed = (small(tmp_path / name, "--frames", "3K", *words, of=of) for name in ("plain", "disturbed"))
+    assert in_another_process(plain) == 0
+    assert killed_until_done(disturbed, kills=6, slowest=0.6) >= 1
+    assert outcome(RunFolder(disturbed.folder)) == outcome(RunFolder(plain.folder))
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_change_nothing(tmp_path: Path) -> None:
+    plain, disturbed = (small(tmp_path / name, "--frames", "300K") for name in ("plain", "disturbed"))
+    assert in_another_process(plain) == 0
+    assert killed_until_done(disturbed, kills=100, slowest=1.5) == 100
+    assert outcome(RunFolder(disturbed.folder)) == outcome(RunFolder(plain.folder))
+
+
+@pytest.mark.parametrize(
+    ("signals", "code"),
+    [([signal.SIGTERM], 143), ([signal.SIGINT], 130), ([signal.SIGTERM, signal.SIGTERM], 143)],
+    ids=["SIGTERM", "SIGINT", "twice"],
+)
+def test_a_signal_leaves_a_run_that_goes_on_exactly(signals: list[int], code: int, tmp_path: Path) -> None:
+    plain, stopped = (small(tmp_path / name, "--frames", "20K") for name in ("plain", "stopped"))
+    words = [*BREAKOUT, *ALWAYS[:-2], "--out", str(tmp_path / "stopped"), "--frames", "20K"]
+    process = subprocess.Popen([*COMMAND, "train", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (stopped.folder / "status.json").exists():
+        time.sleep(0.02)
+    time.sleep(0.3)
+    for number in signals:
+        process.send_signal(number)
+        time.sleep(0.01)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert all(line.startswith(("dae: preparing", "dae: ready")) for line in err.splitlines()), err
+    assert "nothing is lost. Continue with: dae train --resume" in out
+    assert RunFolder(stopped.folder).read_status()["state"] == "stopped"
+    assert in_another_process(stopped) == 0
+    assert in_another_process(plain) == 0
+    assert outcome(RunFolder(stopped.folder)) == outcome(RunFolder(plain.folder))
+
+
+def test_a_finished_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = small(tmp_path, "--frames", "500")
+    assert train(config) == 0
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert train(config) == 0
+    assert "is finished already" in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_moved_run_with_an_unusual_name_goes_on(tmp_path: Path) -> None:
+    config = small(tmp_path / "zuerst", "--frames", "2K")
+    in_another_process(config, 0.5)
+    folder = tmp_path / "später 漢字 with spaces"
+    shutil.move(config.folder, folder)
+    assert main(["train", "--resume", str(folder), *ALWAYS[-4:]]) == 0
+    assert RunFolder(folder).read_status()["state"] == "finished"
+    assert train(config) == 0, "the old place starts anew"
+    assert weights_hash(RunFolder(config.folder)) == weights_hash(RunFolder(folder))
+
+
+def test_damage_is_announced_and_the_checkpoint_before_it_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, damaged = (small(tmp_path / name, "--frames", "3K") for name in ("plain", "damaged"))
+    assert train(plain) == 0
+    assert train(damaged) == 0
+    (damaged.folder / "status.json").unlink()  # as if it had been killed just before it was done
+    newest = max((damaged.folder / "checkpoints").iterdir())
+    (newest / "agent.zip").write_bytes(b"\x80\x04not weights")
+    capsys.readouterr()
+    assert train(damaged) == 0
+    captured = capsys.readouterr()
+    assert f"checkpoint {newest} cannot be used" in captured.err
+    assert outcome(RunFolder(damaged.folder)) == outcome(RunFolder(plain.folder))
+    (damaged.folder / "status.json").unlink()
+    for checkpoint in (damaged.folder / "checkpoints").iterdir():
+        (checkpoint / "state.json").unlink()
+    with pytest.raises(RunProblem, match=r"no checkpoint in .* can be used"):
+        train(damaged)
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
+    mine, foreign = small(tmp_path / "a", "--frames", "1K"), small(tmp_path / "b", "--frames", "1K", "--gamma", "0.9")
+    for config in (mine, foreign):
+        assert train(config) == 0
+    (mine.folder / "status.json").unlink()
+    shutil.rmtree(mine.folder / "checkpoints")
+    shutil.copytree(foreign.folder / "checkpoints", mine.folder / "checkpoints")
+    with pytest.raises(RunProblem, match=r"gamma is 0\.9 there and 0\.99 here"):
+        train(mine)
+
+
+class Hidden(gym.Env):
+    """An environment whose state no one can read."""
+
+    observation_space = gym.spaces.Box(-1, 1, (2,))
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self.secret = object()
+
+    def reset(self, *, seed: int | None = None, options: object = None) -> tuple[object, dict[str, object]]:
+        super().reset(seed=seed)
+        self.time = 0
+        return self.observation_space.sample() * 0, {}
+
+    def step(self, action: int) -> tuple[object, float, bool, bool, dict[str, object]]:
+        self.time += 1
+        return self.observation_space.sample() * 0, 1.0, self.time == 5, False, {}
+
+
+gym.register("Hidden-v0", Hidden)
+
+
+def test_what_cannot_be_restored_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = small(tmp_path, "--frames", "2K", of=["Hidden-v0", *CARTPOLE[1:]])
+    in_another_process(config, 0.6)
+    assert train(config) == 0
+    captured = capsys.readouterr()
+    assert "a resume will not be exact" in captured.out
+    assert "Hidden-v0 cannot be restored exactly: its episodes start anew" in captured.err
+    lengths = RunFolder(config.folder).read_episodes().lengths
+    assert (lengths == 5).all(), "episodes that were under way are not scored"
+
+
+def test_the_frozen_policy_plays_until_its_episodes_hold_all_frames(tmp_path: Path) -> None:
+    config = small(tmp_path, "--frames", "1K", "--finishing", "True")
+    assert train(config) == 0
+    episodes = RunFolder(config.folder).read_episodes()
+    assert episodes.lengths.sum() >= 1000
+    assert episodes.lengths[:-8].sum() < 1000, "it stops when they do"
+    without = small(tmp_path / "without", "--frames", "1K")
+    assert train(without) == 0
+    assert weights_hash(RunFolder(config.folder)) == weights_hash(RunFolder(without.folder))
+
+
+@pytest.mark.slow
+def test_memory_stays_flat(tmp_path: Path) -> None:
+    code = """
+import resource, sys
+from tests.experiments.small import small
+from dae.experiments.train import train
+from pathlib import Path
+peaks = []
+for frames in ("20K", "300K"):
+    train(small(Path(sys.argv[1]) / frames, "--frames", frames))
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(peaks[1] - peaks[0])
+"""
+    result = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert float(result.stdout.splitlines()[-1]) < 30, "MB"

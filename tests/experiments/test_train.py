@@ -1,0 +1,346 @@
+"""`dae train`, `dae play` and `dae runs` as a user meets them."""
+
+import contextlib
+import json
+import os
+import pickle
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from PIL import Image
+from stable_baselines3.common.monitor import load_results
+
+import dae
+from dae.cli import main
+from dae.experiments.config import TrainConfig, format_count, parse, parse_count
+from dae.experiments.train import train
+from dae.runs import RunFolder, RunProblem
+from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, small
+
+COMMAND = [sys.executable, "-m", "dae"]
+
+
+def test_a_run_leaves_scores_pictures_and_an_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*BREAKOUT, *ALWAYS, "--pictures", "True", "--frames", "4K", "--out", str(tmp_path)]
+    assert main(["train", *words]) == 0
+    out = capsys.readouterr().out
+    folder = tmp_path / "MinAtar-Breakout-v1" / "dae-baseline" / "seed-0"
+    assert out.startswith("MinAtar/Breakout-v1, dae, 8 actors: cpu, 1 threads, network of 3")
+    assert re.search(r"score at the start [\d.]+, at the end [\d.]+, overall [\d.]+", out)
+    assert f"next: dae play {folder}" in out
+    with Image.open(folder / "learning_curve.png") as picture:
+        assert picture.size == (960, 600)
+    with Image.open(folder / "episode.gif") as film:
+        assert film.n_frames > 3
+    run = dae.load_run(folder)
+    assert run.config.frames == 4000
+    assert run.model.num_timesteps == 4096
+    assert load_results(str(folder))["r"].sum() == run.episodes.scores.sum()
+    assert list((folder / "tensorboard").glob("events.*"))
+    made_with = json.loads((folder / "config.json").read_text())["made_with"]
+    assert made_with["versions"]["torch"].startswith("2.")
+    assert re.fullmatch(r"[0-9a-f]{40}", made_with["git_commit"])
+
+    assert main(["play", str(folder), "--episodes", "5", "--greedy", "True"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"5 greedy episodes: score [\d.]+ ± [\d.]+ \(mean ± standard error\)", out)
+    assert len(list((folder / "play").glob("*.gif"))) == 1
+
+    assert main(["runs", str(tmp_path)]) == 0
+    assert re.search(r"seed-0 +finished +4,096/4,000 +[\d.]+ +[\d,]+", capsys.readouterr().out)
+
+
+def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--advantage", "gae", "--extra-mlp", "True"], ["--network", "wide", "--separate-networks", "True"]):
+        config = small(tmp_path, "--frames", "256", "--pictures", "True", *words)
+        assert train(config) == 0
+        assert main(["play", str(config.folder), "--episodes", "1", "--film", "none"]) == 0
+    assert "1 stochastic episodes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "env is '': it must be an environment id, such as MinAtar/Breakout-v1"),
+        (["MinAtar/Breakot-v1"], "environment 'MinAtar/Breakot-v1' is not known; did you mean MinAtar/Breakout-v1"),
+        (["Pendulum-v1"], "needs discrete ones, because it sums over all of them; use --advantage gae"),
+        ([*BREAKOUT, "--frames", "abc"], "--frames: could not convert string to float: 'abc'"),
+        ([*BREAKOUT, "--frames", "0"], "frames is 0: it must be at least 1"),
+        ([*BREAKOUT, "--framess", "3"], "Unrecognized options: --framess, 3; did you mean --frames?"),
+        ([*BREAKOUT, "--advantage", "gea"], "--advantage"),
+        ([*BREAKOUT, "--gamma", "1.5"], "gamma is 1.5: it must be in [0, 1]"),
+        ([*BREAKOUT, "--learning-rate", "nan"], "learning_rate is nan: it must be positive and finite"),
+        ([*BREAKOUT, "--clip-range", "0"], "clip_range is 0.0: it must be positive and finite"),
+        ([*BREAKOUT, "--epochs", "0"], "n_epochs is 0: it must be an integer of at least 1"),
+        ([*BREAKOUT, "--actors", "0"], "actors is 0: it must be at least 1"),
+        ([*BREAKOUT, "--seed", "-1"], "seed is -1: it must be in [0, 2^32)"),
+        ([*BREAKOUT, "--network", "deep"], "network 'deep' is for Atari's pictures"),
+        ([*BREAKOUT, "--config", "none.toml"], "config file none.toml cannot be read: No such file or directory"),
+        (["--resume", "nowhere"], "there is no run at nowhere: it has no config.json"),
+        ([*BREAKOUT, "--out", "/proc/none"], "No such file or directory"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_leaves_the_disk_alone(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", *words]) == 2
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if not line.startswith(("dae: preparing", "dae: ready"))]
+    assert len(lines) == 1
+    assert lines[0].startswith("dae: ")
+    assert message in lines[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_itself_exits_with_the_code(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [*COMMAND, "train", "Nothing-v0"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_run_is_clean_in_development_mode(tmp_path: Path) -> None:
+    words = [*BREAKOUT, *ALWAYS, "--pictures", "True", "--frames", "300", "--out", str(tmp_path)]
+    command = [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-m", "dae", "train", *words]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    ours = [line for line in result.stderr.splitlines() if str(Path(dae.__file__).parent) in line]
+    assert ours == []
+    assert "Traceback" not in result.stderr
+
+
+def test_a_terminal_gets_a_bar(tmp_path: Path) -> None:
+    main, terminal = pty.openpty()
+    words = [*BREAKOUT, *ALWAYS, "--frames", "2K", "--out", str(tmp_path)]
+    process = subprocess.Popen([*COMMAND, "train", *words], stdout=terminal, env=os.environ | {"COLUMNS": "160"})
+    os.close(terminal)
+    shown = b""
+    try:
+        while chunk := os.read(main, 65536):
+            shown += chunk
+    except OSError:
+        pass  # the terminal is gone with the process
+    assert process.wait() == 0
+    text = shown.decode()
+    assert "frames" in text
+    assert "last-100 score" in text
+    assert "━" in text
+
+
+def test_progress_without_a_terminal_is_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("dae.experiments.progress._SECONDS_BETWEEN_LINES", 0.0)
+    assert train(small(tmp_path, "--frames", "500")) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"training: 128 of 500 frames, [\d,]+/s, \d+:\d\d left, last-100 score \S+, \d+ episodes\n", out)
+
+
+# Settings. -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "number"), [("500", 500), ("500K", 500_000), ("10M", 10**7), ("1.5e3", 1500)])
+def test_counts(text: str, number: int) -> None:
+    assert parse_count(text) == number
+    assert parse_count(format_count(number)) == number
+
+
+@pytest.mark.parametrize("text", ["1.5", "K", "", "inf", "nan", "ten"])
+def test_counts_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match=r"no whole number|could not convert"):
+        parse_count(text)
+
+
+def test_the_papers_settings() -> None:
+    minatar, gae = (parse(["MinAtar/Asterix-v1", "--advantage", a]) for a in ("dae", "gae"))
+    shared = {"actors": 1024, "frames": 10_000_000, "steps": 128, "batch_size": 256, "learning_rate": 2.5e-4}
+    shared |= {"clip_range": 0.1, "anneal": True, "gamma": 0.99, "ent_coef": 0.01, "finishing": True}
+    for config in (minatar, gae):
+        assert shared.items() <= vars(config).items()
+    assert (minatar.epochs, minatar.critic_coef, minatar.max_grad_norm) == (6, 1.5, None)
+    assert (gae.epochs, gae.critic_coef, gae.max_grad_norm, gae.gae_lambda) == (4, 0.5, 0.5, 0.95)
+    assert parse(["ALE/Pong-v5"]).frames == 40_000_000
+    quick = parse(["MinAtar/Breakout-v1", "--preset", "quick"])
+    assert (quick.actors, quick.frames, quick.finishing) == (128, 500_000, False)
+
+
+def test_a_config_file_is_between_preset_and_options(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'env = "MinAtar/Freeway-v1"\npreset = "quick"\nframes = "2M"\nanneal = false\nmax_grad_norm = 0.5\n'
+    )
+    config = parse(["--config", str(file), "--frames", "3M"])
+    assert (config.env, config.actors, config.frames, config.anneal) == ("MinAtar/Freeway-v1", 128, 3_000_000, False)
+    assert config.max_grad_norm == 0.5
+    file.write_text("framse = 3\n")
+    with pytest.raises(RunProblem, match=r"mine.toml: 'framse' is no setting; did you mean frames\?"):
+        parse(["--config", str(file)])
+    file.write_text("frames = \n")
+    with pytest.raises(RunProblem, match=r"config file .*mine.toml cannot be read"):
+        parse(["--config", str(file)])
+
+
+def test_every_setting_has_a_sentence_of_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["MinAtar/Breakout-v1", "--preset", "quick", "--help"])
+    text = " ".join(re.sub(r"[│╭╮╰╯─]", "", capsys.readouterr().out).split())
+    for name in TrainConfig.__dataclass_fields__:
+        if name != "env":
+            described = re.search(rf"--{name.replace('_', '-')} .*?\. \(", text)
+            assert described is not None, name
+    assert "(default: 500K)" in text
+
+
+def test_other_settings_for_the_same_folder_are_refused(tmp_path: Path) -> None:
+    assert train(small(tmp_path, "--frames", "300")) == 0
+    with pytest.raises(RunProblem, match=r"other settings \(frames is 300 there and 400 here; gamma is"):
+        train(small(tmp_path, "--frames", "400", "--gamma", "0.9"))
+    folder = small(tmp_path, "--frames", "300").folder
+    with pytest.raises(RunProblem, match="seed is 0 there and 1 here"):
+        parse(["--resume", str(folder), "--seed", "1"])
+
+
+# What environments do. -----------------------------------------------------------------------------------------------
+
+
+class Faulty(gym.Env):
+    """Goes wrong at step 40 of its life, in the way its name says."""
+
+    observation_space = gym.spaces.Box(-10, 10, (2,))
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, fault: str) -> None:
+        self.fault, self.age = fault, 0
+        if fault == "init":
+            raise RuntimeError("no licence")
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        if self.fault == "reset" and self.age >= 40:
+            raise RuntimeError("cannot start")
+        self.time = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action: int) -> Any:
+        self.time, self.age = self.time + 1, self.age + 1
+        observation, reward = np.full(2, 0.1, np.float32), 1.0
+        if self.age >= 200:
+            if self.fault == "step":
+                raise RuntimeError("the simulator\nis gone")
+            if self.fault == "reward":
+                reward = float("nan")
+            if self.fault == "observation":
+                observation[1] = np.inf
+            if self.fault == "explosion":
+                reward = 3e38
+            if self.fault == "shape":
+                observation = np.zeros(3, np.float32)
+        return observation, reward, self.time == 10, False, {}
+
+
+for fault in ("init", "reset", "step", "reward", "observation", "explosion", "shape"):
+    gym.register(f"Faulty{fault.title()}-v0", Faulty, kwargs={"fault": fault}, disable_env_checker=True)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("Step", "RuntimeError: the simulator is gone; details are in"),
+        ("Reset", "RuntimeError: cannot start; details are in"),
+        ("Shape", "ValueError: could not broadcast"),
+        ("Reward", "environment 0 gave the reward nan at step"),
+        ("Observation", "environment 0 gave an observation with NaN or infinity at step"),
+        ("Explosion", "the loss or its gradient was not finite in the update after"),
+    ],
+)
+def test_a_faulty_environment_stops_the_run_and_leaves_a_good_checkpoint(
+    fault: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = small(tmp_path, "--frames", "20K", of=[f"Faulty{fault}-v0", *CARTPOLE[1:]])
+    assert train(config) == 1
+    err = [line for line in capsys.readouterr().err.splitlines() if "training stopped" in line]
+    assert len(err) == 1
+    assert message in err[0]
+    folder = RunFolder(config.folder)
+    assert folder.read_status()["state"] == "failed"
+    model = dae.load_run(config.folder).model
+    assert all(np.isfinite(p.detach().numpy()).all() for p in model.policy.parameters())
+
+
+def test_an_environment_that_cannot_be_made_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["FaultyInit-v0", *CARTPOLE[1:], *ALWAYS, "--out", str(tmp_path)]
+    assert main(["train", *words]) == 2
+    assert "FaultyInit-v0 cannot be made: RuntimeError: no licence" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore:batch_size=:UserWarning")
+@pytest.mark.parametrize("actors", ["1", "3"])
+def test_unusual_sizes_train(actors: str, tmp_path: Path) -> None:
+    """Minibatches that do not divide a rollout, are larger than it, or smaller than a row."""
+    for batch_size in ("7", "20", "1000"):
+        config = small(tmp_path / batch_size, "--frames", "100", "--actors", actors, "--batch-size", batch_size)
+        assert train(config) == 0
+
+
+# Files that mean harm. -----------------------------------------------------------------------------------------------
+
+
+class Bomb:
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.marker),)
+
+
+def test_no_file_of_a_run_can_run_code(tmp_path: Path) -> None:
+    marker, payload = tmp_path / "marker", pickle.dumps(Bomb(tmp_path / "marker"))
+    config = small(tmp_path / "runs", "--frames", "300")
+    assert train(config) == 0
+    files = [path for path in config.folder.rglob("*") if path.is_file() and "tensorboard" not in path.parts]
+    assert len(files) >= 7
+    for path in files:
+        good = path.read_bytes()
+        path.write_bytes(payload)
+        for attempt in (lambda: dae.load_run(config.folder).model, lambda: dae.load_run(config.folder).episodes):
+            with contextlib.suppress(RunProblem, ValueError, KeyError):
+                attempt()
+        main(["runs", str(tmp_path)])
+        path.write_bytes(good)
+        assert not marker.exists(), path
+    assert dae.load_run(config.folder).model.num_timesteps == 384
+
+
+# Disks. --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_stops_the_run_in_one_line(tmp_path: Path) -> None:
+    """A real one: a small file system in memory."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=9m", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("file systems cannot be mounted here; tests/runs/test_checkpoints.py simulates a full disk")
+    try:
+        words = [*BREAKOUT, *ALWAYS, "--frames", "20K", "--out", str(disk)]
+        result = subprocess.run([*COMMAND, "train", *words], capture_output=True, text=True, check=False)
+        told = [line for line in result.stderr.splitlines() if "No space left on device" in line]
+        assert result.returncode == 1, result.stderr
+        assert len(told) == 1
+        assert "Traceback" not in result.stderr
+        (folder,) = (path.parent for path in disk.rglob("config.json"))
+        assert dae.load_run(folder).model.num_timesteps > 0, "the last good checkpoint is there"
+    finally:
+        subprocess.run(["umount", disk], check=True)

@@ -1,0 +1,80 @@
+"""The folder of a run: its lock, its status, its episodes."""
+
+import multiprocessing
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from stable_baselines3.common.monitor import load_results
+
+from dae.runs import RunFolder, RunProblem, read_episodes
+from dae.runs.episodes import EpisodeLog
+
+
+def hold(path: Path) -> None:
+    with RunFolder(path).locked():
+        time.sleep(60)
+
+
+def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=hold, args=(tmp_path,))
+    process.start()
+    folder = RunFolder(tmp_path)
+    while not folder.is_locked():
+        time.sleep(0.05)
+    folder.write_status(state="running")
+    assert folder.read_status()["state"] == "running"
+    with pytest.raises(RunProblem, match=rf"in use by another process \(process {process.pid}\)"), folder.locked():
+        pass
+    process.kill()
+    process.join()
+    assert folder.read_status()["state"] == "interrupted"
+    with folder.locked():
+        assert folder.is_locked()
+
+
+def test_episodes_are_read_back_by_us_and_by_sb3(tmp_path: Path) -> None:
+    log = EpisodeLog(tmp_path / "monitor.csv", "Some-v0", None)
+    log.append(1.5, 10, 0.25, 128)
+    size = log.flush()
+    log.append(-2.0, 7, 0.5, 256)
+    log.close()
+    episodes = read_episodes(tmp_path / "monitor.csv")
+    assert episodes.scores.tolist() == [1.5, -2.0]
+    assert episodes.lengths.tolist() == [10, 7]
+    assert episodes.frames.tolist() == [128, 256]
+    assert load_results(str(tmp_path))["r"].tolist() == [1.5, -2.0]
+    with (tmp_path / "monitor.csv").open("a") as file:
+        file.write("3.0,4")  # a line that a kill has torn
+    assert len(read_episodes(tmp_path / "monitor.csv")) == 2
+    EpisodeLog(tmp_path / "monitor.csv", "Some-v0", size).close()
+    assert read_episodes(tmp_path / "monitor.csv").scores.tolist() == [1.5]
+
+
+def test_the_papers_scores() -> None:
+    from dae.runs import Episodes
+
+    scores = np.arange(250.0)
+    zeros = np.zeros(250, np.int64)
+    episodes = Episodes(scores, zeros, scores, zeros)
+    assert episodes.overall == 124.5
+    assert episodes.last == scores[-100:].mean() == 199.5
+    none = Episodes(*(np.zeros(0) for _ in range(4)))  # type: ignore[arg-type]
+    assert np.isnan(none.overall)
+    assert np.isnan(none.last)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": "x"', "\x80\x04"])
+def test_a_config_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(RunProblem, match="is not the config of a run"):
+        RunFolder(tmp_path).read_config()
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"schema": 99}')
+    with pytest.raises(RunProblem, match="newer version"):
+        RunFolder(tmp_path).read_config()
+    with pytest.raises(RunProblem, match="no config.json"):
+        RunFolder(tmp_path / "none").read_config()
