@@ -85,7 +85,7 @@ def test_a_damaged_checkpoint_is_announced_and_the_one_before_it_used(damage: ob
     assert len(announced) == 1
     assert f"{20:012d} cannot be used" in announced[0]
     damage(tmp_path / f"{10:012d}")  # type: ignore[operator]
-    with pytest.raises(RunProblem, match="no checkpoint in .* can be used; restore one from a backup"):
+    with pytest.raises(RunProblem, match=r"no checkpoint in .* can be used; restore one from a backup"):
         newest(checkpoints)
     checkpoints.save(Checkpoint(20, PARTS))
     assert newest(checkpoints)[0] == 20, "a damaged one is replaced"

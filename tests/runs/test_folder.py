@@ -76,5 +76,5 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"schema": 99}')
     with pytest.raises(RunProblem, match="newer version"):
         RunFolder(tmp_path).read_config()
-    with pytest.raises(RunProblem, match="no config.json"):
+    with pytest.raises(RunProblem, match=r"no config.json"):
         RunFolder(tmp_path / "none").read_config()

@@ -35,21 +35,24 @@ class _Thought:
 
 
 def record_episode(
-    model: PPO, env_id: str, path: Path, *, seed: int, greedy: bool = False, longest: int = 2000, fps: int = 12
+    model: PPO, env_id: str, path: Path, *, seed: int, greedy: bool = False, longest: int = 600, fps: int = 12
 ) -> float:
-    """Play one episode and write it as a GIF or MP4, by the suffix of `path`; return its score."""
+    """Play one episode, or its first `longest` steps, and write it as a GIF or MP4; return the score there."""
     env = _make_visible(env_id, seed)
     names = _action_names(env)
     observations = env.reset()
-    frames, score = [], 0.0
+    moments, score = [], 0.0
     for _ in range(longest):
         action, _ = model.predict(observations, deterministic=greedy)  # type: ignore[arg-type]
-        frames.append(_compose(_picture(env), score, _think(model, observations, int(action[0])), names))
+        moments.append((_picture(env), score, _think(model, observations, int(action[0]))))
         observations, rewards, dones, _ = env.step(action)
         score += float(rewards[0])
         if dones[0]:
             break
     env.close()
+    # One scale for the whole film, so that a long bar is a moment that matters.
+    largest = max((float(np.abs(thought.bars).max(initial=0)) for _, _, thought in moments), default=0) or 1.0
+    frames = [_compose(picture, score, thought, names, largest) for picture, score, thought in moments]
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".mp4":
         _write_mp4(path, frames, fps)
@@ -96,7 +99,9 @@ def _think(model: PPO, observations: Any, action: int) -> _Thought:
     return _Thought(value, bars, "probability", action)
 
 
-def _compose(picture: NDArray[np.uint8], score: float, thought: _Thought, names: list[str]) -> Image.Image:
+def _compose(
+    picture: NDArray[np.uint8], score: float, thought: _Thought, names: list[str], largest: float
+) -> Image.Image:
     """Put the picture and a panel with score, value and a bar an action side by side."""
     image = Image.fromarray(picture)
     width = round(image.width * _HEIGHT / image.height)
@@ -110,15 +115,22 @@ def _compose(picture: NDArray[np.uint8], score: float, thought: _Thought, names:
     draw.text((left, 38), f"value {thought.value:.2f}", _FAINT, font)
     if len(thought.bars):
         draw.text((left, 72), f"{thought.of} of each action", _FAINT, small)
-        _draw_bars(draw, left, 96, thought, names, small)
+        _draw_bars(draw, left, 96, thought, names, largest, small)
     return canvas
 
 
-def _draw_bars(draw: ImageDraw.ImageDraw, left: int, top: int, thought: _Thought, names: list[str], font: Any) -> None:
+def _draw_bars(
+    draw: ImageDraw.ImageDraw,
+    left: int,
+    top: int,
+    thought: _Thought,
+    names: list[str],
+    largest: float,
+    font: Any,
+) -> None:
     middle, half = left + 118, 52
     room = (_HEIGHT - top - 10) / len(thought.bars)
     height = min(24.0, room)
-    largest = max(float(np.abs(thought.bars).max()), 1e-6)
     for i, bar in enumerate(thought.bars):
         y = top + i * height
         chosen = i == thought.action

@@ -35,8 +35,8 @@ class _Damaged(Exception):
 class Checkpoints:
     """The checkpoints of one run; the newest two are kept.
 
-    A checkpoint is written into a temporary folder, its manifest (sizes and SHA-256 of all parts) last, and renamed into
-    place: a kill at any moment leaves the ones before it as they were.
+    A checkpoint is written into a temporary folder, its manifest (sizes and SHA-256 of all parts) last, and renamed
+    into place: a kill at any moment leaves the ones before it as they were.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -115,9 +115,7 @@ def _read(folder: Path) -> Checkpoint:
         raise _Damaged("it is a link")
     manifest = _read_manifest(folder / _MANIFEST)
     if manifest["format"] > FORMAT:
-        raise RunProblem(
-            f"{folder} has format {manifest['format']}; this version reads up to {FORMAT}: upgrade dae-rl"
-        )
+        raise RunProblem(f"{folder} has format {manifest['format']}; this version reads up to {FORMAT}: upgrade dae-rl")
     parts = {}
     for name, described in manifest["files"].items():
         if not _PART.fullmatch(name):
