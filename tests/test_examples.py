@@ -41,7 +41,7 @@ def test_the_self_contained_file_uses_the_two_functions_alone() -> None:
     assert source.count("\n") < 220
 
 
-@pytest.mark.filterwarnings("ignore::tqdm.TqdmExperimentalWarning")
+@pytest.mark.filterwarnings("ignore::tqdm.TqdmExperimentalWarning", "ignore:.*covers one rollout:UserWarning")
 def test_the_swap_is_one_line(tmp_path: Path) -> None:
     source = (EXAMPLES / "sb3_swap.py").read_text()
     (changed,) = [line for line in source.splitlines() if re.search(r"\bdae\b", line)]

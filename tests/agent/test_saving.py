@@ -251,7 +251,7 @@ def test_an_optimizer_that_does_not_fit_is_refused(moment: torch.Tensor, tmp_pat
 
     def change(_: Any, parts: dict[str, bytes]) -> None:
         moments = safetensors.torch.load(parts["optimizer.safetensors"])
-        wrong = {name: tensor if name.endswith("step") else moment for name, tensor in moments.items()}
+        wrong = {name: tensor if name.endswith("step") else moment.clone() for name, tensor in moments.items()}
         parts["optimizer.safetensors"] = safetensors.torch.save(wrong)
 
     with pytest.raises(ValueError, match="optimizer's state belongs to another network"):

@@ -25,10 +25,14 @@ def in_another_process(config: TrainConfig, seconds: float | None = None) -> int
     """Train in a fork, killed after some seconds; return what it ended with. (A fork starts at once.)"""
     child = os.fork()
     if child == 0:
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1)
-        os.dup2(silence, 2)
-        os._exit(train(config))
+        code = 70
+        try:
+            silence = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silence, 1)
+            os.dup2(silence, 2)
+            code = train(config)
+        finally:
+            os._exit(code)
     if seconds is not None:
         time.sleep(seconds)
         os.kill(child, signal.SIGKILL)
@@ -78,8 +82,8 @@ def test_a_hundred_kills_change_nothing(tmp_path: Path) -> None:
     ids=["SIGTERM", "SIGINT", "twice"],
 )
 def test_a_signal_leaves_a_run_that_goes_on_exactly(signals: list[int], code: int, tmp_path: Path) -> None:
-    plain, stopped = (small(tmp_path / name, "--frames", "20K") for name in ("plain", "stopped"))
-    words = [*BREAKOUT, *ALWAYS[:-2], "--out", str(tmp_path / "stopped"), "--frames", "20K"]
+    plain, stopped = (small(tmp_path / name, "--frames", "6K") for name in ("plain", "stopped"))
+    words = [*BREAKOUT, *ALWAYS[:-2], "--out", str(tmp_path / "stopped"), "--frames", "6K"]
     process = subprocess.Popen([*COMMAND, "train", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (stopped.folder / "status.json").exists():
         time.sleep(0.02)

@@ -351,7 +351,8 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
         progress_bar: bool = False,
     ) -> "PPO":
         """Train for at least `total_timesteps` steps, counted over all environments."""
-        if total_timesteps <= self.n_steps * self.n_envs and self.lr_schedule(0.0) == 0:
+        anew = reset_num_timesteps or self.num_timesteps == 0
+        if anew and total_timesteps <= self.n_steps * self.n_envs and self.lr_schedule(0.0) == 0:
             warnings.warn(
                 f"learn({total_timesteps}) covers one rollout ({self.n_steps} steps x {self.n_envs} environments), and "
                 "the learning rate falls to 0 over a call of learn: nothing is learned; give more steps, or a constant "

@@ -15,7 +15,7 @@ class TrainingProgress:
     """Frames, frames a second, time left, score and episodes of a run."""
 
     def __init__(self, total: int, start: int) -> None:
-        self._total, self._start = total, start
+        self._total, self._start, self._frames = total, start, start
         self._began = time.monotonic()
         self._printed = self._began
         self._bar: Progress | None = None

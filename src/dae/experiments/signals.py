@@ -15,7 +15,7 @@ class Stopped(BaseException):
 
 
 class StopSignals:
-    """While in force, the first SIGTERM or SIGINT raises `Stopped`; more of them change nothing."""
+    """While in force, the first SIGTERM or SIGINT raises `Stopped`; from then on more of them change nothing."""
 
     def __init__(self) -> None:
         self.received: int | None = None
@@ -27,8 +27,9 @@ class StopSignals:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        # Once stopped, the process is on its way out: nothing may change its exit code any more.
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, handler if self.received is None else signal.SIG_IGN)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         first = self.received is None

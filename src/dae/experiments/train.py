@@ -84,8 +84,12 @@ class _Training(BaseCallback):
     def run(self) -> int:
         """Train to the end, or until something stops it; either way the run can go on from there."""
         print(self._first_line(), flush=True)
+        with self.signals:  # also while the last checkpoint is written
+            return self._run()
+
+    def _run(self) -> int:
         try:
-            with self.signals, self.progress:
+            with self.progress:
                 left = self.config.frames - self.agent.num_timesteps
                 if left > 0:
                     self.agent.learn(left, callback=self, reset_num_timesteps=False, log_interval=1)
