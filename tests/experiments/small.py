@@ -34,7 +34,10 @@ def episodes(folder: RunFolder) -> list[tuple[Any, ...]]:
     return [(row["r"], row["l"], row["frames"]) for row in rows]
 
 
-def outcome(folder: RunFolder) -> tuple[str, list[tuple[Any, ...]], dict[str, Any]]:
+Outcome = tuple[str, list[tuple[Any, ...]], dict[str, Any]]
+
+
+def outcome(folder: RunFolder) -> Outcome:
     status = folder.read_status()
     return (
         weights_hash(folder),

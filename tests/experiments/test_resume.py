@@ -16,7 +16,7 @@ from dae.cli import main
 from dae.experiments.config import TrainConfig
 from dae.experiments.train import train
 from dae.runs import RunFolder, RunProblem
-from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, outcome, small, weights_hash
+from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, Outcome, outcome, small, weights_hash
 
 COMMAND = [sys.executable, "-m", "dae"]
 
@@ -76,13 +76,22 @@ def test_a_hundred_kills_change_nothing(tmp_path: Path) -> None:
     assert outcome(RunFolder(disturbed.folder)) == outcome(RunFolder(plain.folder))
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    config = small(tmp_path_factory.mktemp("plain"), "--frames", "6K")
+    assert in_another_process(config) == 0
+    return outcome(RunFolder(config.folder))
+
+
 @pytest.mark.parametrize(
     ("signals", "code"),
     [([signal.SIGTERM], 143), ([signal.SIGINT], 130), ([signal.SIGTERM, signal.SIGTERM], 143)],
     ids=["SIGTERM", "SIGINT", "twice"],
 )
-def test_a_signal_leaves_a_run_that_goes_on_exactly(signals: list[int], code: int, tmp_path: Path) -> None:
-    plain, stopped = (small(tmp_path / name, "--frames", "6K") for name in ("plain", "stopped"))
+def test_a_signal_leaves_a_run_that_goes_on_exactly(
+    signals: list[int], code: int, tmp_path: Path, undisturbed: Outcome
+) -> None:
+    stopped = small(tmp_path / "stopped", "--frames", "6K")
     words = [*BREAKOUT, *ALWAYS[:-2], "--out", str(tmp_path / "stopped"), "--frames", "6K"]
     process = subprocess.Popen([*COMMAND, "train", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (stopped.folder / "status.json").exists():
@@ -97,8 +106,7 @@ def test_a_signal_leaves_a_run_that_goes_on_exactly(signals: list[int], code: in
     assert "nothing is lost. Continue with: dae train --resume" in out
     assert RunFolder(stopped.folder).read_status()["state"] == "stopped"
     assert in_another_process(stopped) == 0
-    assert in_another_process(plain) == 0
-    assert outcome(RunFolder(stopped.folder)) == outcome(RunFolder(plain.folder))
+    assert outcome(RunFolder(stopped.folder)) == undisturbed
 
 
 def test_a_finished_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,9 @@ def test_the_papers_scores() -> None:
     assert np.isnan(none.last)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": "x"', "\x80\x04"])
+@pytest.mark.parametrize(
+    "content", ['{"schema": 1, "settings": 3}', '{"schema": 1}', "", "[]", "{}", '{"schema": "x"', "\x80\x04"]
+)
 def test_a_config_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(content)
     with pytest.raises(RunProblem, match="is not the config of a run"):

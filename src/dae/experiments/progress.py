@@ -15,7 +15,8 @@ class TrainingProgress:
     """Frames, frames a second, time left, score and episodes of a run."""
 
     def __init__(self, total: int, start: int) -> None:
-        self._total, self._start, self._frames = total, start, start
+        self._total, self._start = total, start
+        self.rate = 0.0  # frames a second while it trained
         self._began = time.monotonic()
         self._printed = self._began
         self._bar: Progress | None = None
@@ -43,13 +44,10 @@ class TrainingProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    @property
-    def rate(self) -> float:
-        return (self._frames - self._start) / max(1e-9, time.monotonic() - self._began)
-
     def update(self, frames: int, score: float | None, episodes: int, phase: str = "training") -> None:
         """Show how far it is."""
-        self._frames = frames
+        if phase == "training":
+            self.rate = (frames - self._start) / max(1e-9, time.monotonic() - self._began)
         shown = "-" if score is None else f"{score:.2f}"
         if self._bar is not None:
             done = min(frames, self._total)

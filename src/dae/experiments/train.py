@@ -30,6 +30,7 @@ from dae.runs import Checkpoint, RunFolder, RunProblem
 from dae.runs.episodes import EpisodeLog
 
 _SECONDS_BETWEEN_STATUS = 5.0
+_SECONDS_BETWEEN_LOOKS = 0.1
 # A state is kept in memory for the case of a signal; taking it costs at most this share of the time.
 _SHARE_FOR_STATES = 0.01
 
@@ -60,7 +61,7 @@ class _Training(BaseCallback):
         self.exact = can_be_restored(config.env)
         self.latest: Checkpoint | None = None  # the state at the start of this iteration, or of one shortly before
         self.signals = StopSignals()
-        self._status_written = 0.0
+        self._status_written = self._shown = 0.0
         self._saved = self._taken = time.monotonic()
         self._cost_of_a_state = 0.0
         self.agent = self._begin_or_continue(env, model)
@@ -77,6 +78,12 @@ class _Training(BaseCallback):
             return model
         model, self.books = restore(self.config, self.folder, env, checkpoint, _announce)
         print(f"continuing at {checkpoint.frames:,} frames")
+        threads = self.folder.read_config()["made_with"]["threads"]
+        if threads != torch.get_num_threads():
+            _announce(
+                f"the run began with {threads} threads and goes on with {torch.get_num_threads()}: sums are added in "
+                f"another order, so that it will not be bit for bit the same; --threads {threads} would make it so"
+            )
         return model
 
     # The course of a run. --------------------------------------------------------------------------------------------
@@ -174,6 +181,9 @@ class _Training(BaseCallback):
             self.books.completed_frames += int(episode["l"])
 
     def _show(self, frames: int, phase: str) -> None:
+        if time.monotonic() - self._shown < _SECONDS_BETWEEN_LOOKS:
+            return
+        self._shown = time.monotonic()
         self.progress.update(frames, self._recent_score(), self.books.episodes, phase)
 
     def _take_state(self) -> None:
@@ -206,7 +216,7 @@ class _Training(BaseCallback):
             total_frames=self.config.frames,
             episodes=self.books.episodes,
             score=self._recent_score(),
-            frames_per_second=self.progress.rate if self.agent.num_timesteps else 0.0,
+            frames_per_second=self.progress.rate,
             seconds=self._seconds(),
             **more,
         )

@@ -56,6 +56,8 @@ class RunFolder:
         try:
             config: dict[str, Any] = json.loads((self.path / "config.json").read_bytes())
             schema = config.pop("schema")
+            if schema <= SCHEMA:
+                dict(config["settings"]), dict(config["made_with"])
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RunProblem(f"{self.path / 'config.json'} is not the config of a run: {error}") from error
         if schema > SCHEMA:
