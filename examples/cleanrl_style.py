@@ -2,7 +2,7 @@
 
 Of this package it uses `dae.center` and `dae.dae_loss`; copy the file and change what you like.
 
-    python examples/cleanrl_style.py                                      # CartPole, solved in about half a minute
+    python examples/cleanrl_style.py                                      # CartPole, solved in under a minute
     python examples/cleanrl_style.py --env-id MinAtar/Breakout-v1 --n-envs 128 --total-frames 500000 \
         --learning-rate 2.5e-4 --clip 0.1 --n-epochs 6 --ent-coef 0.01 --gamma 0.99
 """

@@ -109,6 +109,33 @@ def test_a_signal_leaves_a_run_that_goes_on_exactly(
     assert outcome(RunFolder(stopped.folder)) == undisturbed
 
 
+def test_a_signal_while_the_pictures_are_drawn_leaves_them_for_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: Outcome
+) -> None:
+    config = small(tmp_path, "--frames", "6K")
+    with monkeypatch.context() as patch:
+        patch.setattr("dae.experiments.train.summarize", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+        assert in_another_process(config) == 143
+    assert RunFolder(config.folder).read_status()["state"] == "stopped"
+    assert in_another_process(config) == 0
+    assert outcome(RunFolder(config.folder)) == undisturbed
+
+
+def test_the_same_command_twice_at_once_is_refused(tmp_path: Path) -> None:
+    config = small(tmp_path, "--frames", "100K")
+    words = [*BREAKOUT, *ALWAYS, "--out", str(tmp_path), "--frames", "100K"]
+    first = subprocess.Popen([*COMMAND, "train", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not (config.folder / "status.json").exists():
+        time.sleep(0.02)
+    second = subprocess.run([*COMMAND, "train", *words], capture_output=True, text=True, check=False)
+    first.kill()
+    first.communicate()
+    assert second.returncode == 2
+    told = [line for line in second.stderr.splitlines() if not line.startswith(("dae: preparing", "dae: ready"))]
+    assert len(told) == 1
+    assert f"in use by another process (process {first.pid})" in told[0]
+
+
 def test_a_finished_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = small(tmp_path, "--frames", "500")
     assert train(config) == 0

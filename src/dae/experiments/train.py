@@ -102,6 +102,7 @@ class _Training(BaseCallback):
                     self.agent.learn(left, callback=self, reset_num_timesteps=False, log_interval=1)
                 if self.config.finishing:
                     self._finish()
+            summarize(self.config, self.folder, self.agent, self._seconds())
         except Stopped as stopped:
             self._save_latest()
             self._write_status("stopped")
@@ -115,7 +116,6 @@ class _Training(BaseCallback):
         finally:
             self.log.close()
         self._write_status("finished")
-        summarize(self.config, self.folder, self.agent, self._seconds())
         return 0
 
     def _fail(self, error: Exception) -> int:
