@@ -46,6 +46,17 @@ def runs(arguments: list[str]) -> int:
     return 0
 
 
+def synthetic(arguments: list[str]) -> int:
+    """Run the paper's chain experiment: estimated against true advantages."""
+    from dae.experiments.options import read_options
+    from dae.experiments.synthetic.config import SyntheticConfig
+
+    config = read_options(SyntheticConfig, "dae synthetic", arguments).checked()
+    from dae.experiments.synthetic.run import run
+
+    return run(config)
+
+
 def theory(arguments: list[str]) -> int:
     """Print a worked case: what the paper's losses converge to on a random finite MDP."""
     from dae.experiments.options import read_options
@@ -81,6 +92,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train,
     "play": play,
     "runs": runs,
+    "synthetic": synthetic,
     "theory": theory,
     "version": version,
 }
@@ -104,7 +116,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _help() -> str:
-    lines = [f"  {name:9}{(command.__doc__ or '').splitlines()[0]}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:11}{(command.__doc__ or '').splitlines()[0]}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
             "usage: dae COMMAND [OPTIONS]",

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from threading import Lock
 from types import TracebackType
 from typing import Self
 
@@ -11,29 +12,29 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 _SECONDS_BETWEEN_LINES = 20.0
 
 
-class TrainingProgress:
-    """Frames, frames a second, time left, score and episodes of a run."""
+class WorkProgress:
+    """Units done, units a second, time left, and whatever else there is to tell."""
 
-    def __init__(self, total: int, start: int) -> None:
-        self._total, self._start = total, start
-        self.rate = 0.0  # frames a second while it trained
+    def __init__(self, total: int, start: int, unit: str) -> None:
+        self._total, self._start, self._unit = total, start, unit
+        self.rate = 0.0  # units a second
         self._began = time.monotonic()
         self._printed = self._began
+        self._done = start
+        self._lock = Lock()
         self._bar: Progress | None = None
         if sys.stdout.isatty():
             self._bar = Progress(
                 TextColumn("{task.fields[phase]}"),
                 BarColumn(),
-                TextColumn("{task.completed:,}/{task.total:,} frames"),
+                TextColumn(f"{{task.completed:,}}/{{task.total:,}} {unit}"),
                 TextColumn("{task.fields[rate]:,.0f}/s"),
                 TimeRemainingColumn(compact=True),
-                TextColumn("last-100 score {task.fields[score]}  {task.fields[episodes]:,} episodes"),
+                TextColumn("{task.fields[news]}"),
                 console=Console(),
                 refresh_per_second=4,
             )
-            self._task = self._bar.add_task(
-                "", total=total, completed=start, phase="training", rate=0.0, score="-", episodes=0
-            )
+            self._task = self._bar.add_task("", total=total, completed=start, phase="", rate=0.0, news="")
 
     def __enter__(self) -> Self:
         if self._bar is not None:
@@ -44,25 +45,29 @@ class TrainingProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def update(self, frames: int, score: float | None, episodes: int, phase: str = "training") -> None:
-        """Show how far it is."""
-        if phase == "training":
-            self.rate = (frames - self._start) / max(1e-9, time.monotonic() - self._began)
-        shown = "-" if score is None else f"{score:.2f}"
+    def advance(self, more: int, phase: str, news: str) -> None:
+        """Count more units as done; several threads may tell."""
+        with self._lock:
+            self._done += more
+            self.update(self._done, phase, news)
+
+    def update(self, done: int, phase: str, news: str, *, rate_counts: bool = True) -> None:
+        """Show how far it is. A phase that does something else than the rest leaves the rate as it was."""
+        if rate_counts:
+            self.rate = (done - self._start) / max(1e-9, time.monotonic() - self._began)
         if self._bar is not None:
-            done = min(frames, self._total)
-            self._bar.update(self._task, completed=done, phase=phase, rate=self.rate, score=shown, episodes=episodes)
+            self._bar.update(self._task, completed=min(done, self._total), phase=phase, rate=self.rate, news=news)
         elif time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
-            left = max(0, self._total - frames) / max(1.0, self.rate)
+            left = max(0, self._total - done) / max(1.0, self.rate)
             print(
-                f"{phase}: {frames:,} of {self._total:,} frames, {self.rate:,.0f}/s, {_duration(left)} left, "
-                f"last-100 score {shown}, {episodes:,} episodes",
+                f"{phase}: {done:,} of {self._total:,} {self._unit}, {self.rate:,.0f}/s, {format_duration(left)} left, "
+                f"{news}",
                 flush=True,
             )
 
 
-def _duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

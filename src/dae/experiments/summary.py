@@ -5,6 +5,7 @@ import numpy as np
 from dae.agent import PPO
 from dae.experiments.config import TrainConfig
 from dae.experiments.recording import CannotRecord, record_episode
+from dae.pictures import COLOURS, draw_band, new_figure, save_figure
 from dae.runs import Episodes, RunFolder
 
 
@@ -33,11 +34,9 @@ def summarize(config: TrainConfig, folder: RunFolder, model: PPO, seconds: float
 
 def draw_learning_curve(config: TrainConfig, folder: RunFolder, episodes: Episodes) -> None:
     """Draw the mean score of episodes against the frames played until they ended."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
 
-    figure = Figure(figsize=(6.4, 4.0), dpi=150, layout="constrained")
-    axes = figure.add_subplot()
+    figure, (axes,) = new_figure(6.4, 4.0)
     bins = min(100, max(1, len(episodes) // 10))
     edges = np.linspace(0, episodes.frames.max(), bins + 1)
     place = np.clip(np.digitize(episodes.frames, edges) - 1, 0, bins - 1)
@@ -47,17 +46,12 @@ def draw_learning_curve(config: TrainConfig, folder: RunFolder, episodes: Episod
     mean = (np.bincount(place, episodes.scores, bins)[filled]) / count[filled]
     square = np.bincount(place, episodes.scores**2, bins)[filled] / count[filled]
     spread = np.sqrt(np.maximum(square - mean**2, 0))
-    colour = mpl.color_sequences["tab10"][0]
-    axes.fill_between(
-        middle, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0, label="± 1 standard deviation"
-    )
-    axes.plot(middle, mean, color=colour, lw=1.8, label="mean score of episodes")
+    label = "mean score of episodes, ± 1 standard deviation"
+    draw_band(axes, middle, mean, spread, colour=COLOURS[config.advantage], label=label)
     axes.set_xlabel("frames")
     axes.set_ylabel("score")
     axes.set_title(f"{config.env} · {config.advantage}, {config.network} · seed {config.seed}", fontsize=11)
-    axes.xaxis.set_major_formatter(mpl.ticker.EngFormatter(sep=""))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlim(0, edges[-1])
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="upper left")
-    figure.savefig(folder.curve)
+    save_figure(figure, folder.curve)

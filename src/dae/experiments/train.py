@@ -1,14 +1,9 @@
 """`dae train`: one run from its settings to its pictures, through every interruption."""
 
 import contextlib
-import os
-import platform
-import subprocess
 import sys
 import time
 import traceback
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +17,8 @@ from dae.agent import PPO, NotFiniteError
 from dae.envs.snapshots import can_be_restored
 from dae.experiments.building import make_env, make_model
 from dae.experiments.config import TrainConfig, require_same
-from dae.experiments.progress import TrainingProgress
+from dae.experiments.progress import WorkProgress
+from dae.experiments.provenance import made_with
 from dae.experiments.signals import Stopped, StopSignals
 from dae.experiments.state import Books, restore, take_checkpoint
 from dae.experiments.summary import summarize
@@ -68,11 +64,11 @@ class _Training(BaseCallback):
         self.log = EpisodeLog(folder.monitor, config.env, self.books.monitor_size)
         self._earlier_seconds, self._began = self.books.seconds, time.monotonic()
         self.agent.set_logger(Logger(str(folder.path), [TensorBoardOutputFormat(str(folder.tensorboard))]))
-        self.progress = TrainingProgress(config.frames, self.agent.num_timesteps)
+        self.progress = WorkProgress(config.frames, self.agent.num_timesteps, "frames")
 
     def _begin_or_continue(self, env: VecEnv, model: PPO) -> PPO:
         if not self.folder.exists:
-            self.folder.write_config({"settings": self.config.to_json(), "made_with": _made_with()})
+            self.folder.write_config({"settings": self.config.to_json(), "made_with": made_with()})
         checkpoint = self.folder.checkpoints.newest(_announce)
         if checkpoint is None:
             return model
@@ -184,7 +180,9 @@ class _Training(BaseCallback):
         if time.monotonic() - self._shown < _SECONDS_BETWEEN_LOOKS:
             return
         self._shown = time.monotonic()
-        self.progress.update(frames, self._recent_score(), self.books.episodes, phase)
+        score = self._recent_score()
+        news = f"last-100 score {'-' if score is None else f'{score:.2f}'}, {self.books.episodes:,} episodes"
+        self.progress.update(frames, phase, news, rate_counts=phase == "training")
 
     def _take_state(self) -> None:
         began = time.monotonic()
@@ -232,27 +230,3 @@ class _Training(BaseCallback):
 
 def _announce(line: str) -> None:
     print(f"dae: {line}", file=sys.stderr)
-
-
-def _made_with() -> dict[str, Any]:
-    """Return the versions behind a run's numbers."""
-    packages = ("dae-rl", "torch", "numpy", "gymnasium", "stable-baselines3", "numba")
-    return {
-        "versions": {name: version(name) for name in packages} | {"python": platform.python_version()},
-        "git_commit": _git_commit(),
-        "threads": torch.get_num_threads(),
-        "machine": platform.platform(),
-        "cpus": os.cpu_count(),
-    }
-
-
-def _git_commit() -> str | None:
-    """Return the commit of this package's source, if it lies in a git repository."""
-    source = Path(__file__).parent
-    try:
-        found = subprocess.run(
-            ["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=10
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip()

@@ -1,0 +1,107 @@
+"""The results of the chain experiment: one tidy file, from which it also continues."""
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dae.experiments.config import require_same
+from dae.files import write_atomically
+from dae.runs import RunProblem
+
+Numbers = NDArray[np.float64]
+_COLUMNS = ("method", "seed", "iteration", "mse", "expected_return")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Mean and standard error over seeds, by iteration."""
+
+    mean: Numbers
+    error: Numbers  # NaN with a single seed
+
+    def at(self, iteration: int) -> str:
+        mean, error = self.mean[iteration - 1], self.error[iteration - 1]
+        return f"{mean:.4g}" + ("" if np.isnan(error) else f" ± {error:.2g}")
+
+
+class Results:
+    """Curves of (mean squared error, expected return) by method and seed; all have the same length."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        self.folder, self._settings = folder, settings
+        self._curves: dict[tuple[str, int], Numbers] = {}
+
+    @property
+    def table(self) -> Path:
+        return self.folder / "synthetic.csv"
+
+    @property
+    def means(self) -> Path:
+        return self.folder / "means.csv"
+
+    def open(self, made_with: dict[str, Any]) -> None:
+        """Take over what the folder holds already; refuse it if its settings are others."""
+        described = self.folder / "settings.json"
+        if not described.exists():
+            content = json.dumps({"settings": self._settings, "made_with": made_with}, indent=2)
+            write_atomically(described, content.encode() + b"\n")
+            return
+        try:
+            stored = json.loads(described.read_bytes())["settings"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunProblem(f"{described} cannot be read ({error}): choose another --out") from error
+        require_same(self.folder, stored, self._settings)
+        if self.table.exists():
+            self._read()
+
+    def missing(self, method: str, seeds: int) -> list[int]:
+        return [seed for seed in range(seeds) if (method, seed) not in self._curves]
+
+    def add(self, method: str, seeds: list[int], errors: Numbers, returns: Numbers) -> None:
+        """Add (seeds, iterations) of both, and write everything."""
+        for k, seed in enumerate(seeds):
+            self._curves[method, seed] = np.stack([errors[k], returns[k]], -1)
+        rows = [
+            f"{method},{seed},{i},{mse:.9g},{expected:.9g}"
+            for (method, seed), curve in sorted(self._curves.items())
+            for i, (mse, expected) in enumerate(curve.tolist(), 1)
+        ]
+        write_atomically(self.table, "\n".join([",".join(_COLUMNS), *rows, ""]).encode())
+
+    def curves(self, method: str, seeds: int) -> tuple[Curve, Curve]:
+        """Return the curves of mean squared error and expected return."""
+        stacked = np.stack([self._curves[method, seed] for seed in range(seeds)])
+        mean = stacked.mean(0)
+        error = stacked.std(0, ddof=1) / np.sqrt(seeds) if seeds > 1 else np.full_like(mean, np.nan)
+        return Curve(mean[:, 0], error[:, 0]), Curve(mean[:, 1], error[:, 1])
+
+    def write_means(self, methods: tuple[str, ...], seeds: int) -> None:
+        lines = ["method,iteration,seeds,mse_mean,mse_standard_error,return_mean,return_standard_error"]
+        for method in methods:
+            mse, expected = self.curves(method, seeds)
+            for i, row in enumerate(zip(mse.mean, mse.error, expected.mean, expected.error, strict=True), 1):
+                lines.append(f"{method},{i},{seeds}," + ",".join(f"{number:.5g}" for number in row))
+        write_atomically(self.means, "\n".join([*lines, ""]).encode())
+
+    def _read(self) -> None:
+        length = self._settings["iterations"]
+        collected: dict[tuple[str, int], list[tuple[float, float]]] = {}
+        try:
+            with self.table.open(newline="") as file:
+                reader = csv.reader(file)
+                if tuple(next(reader)) != _COLUMNS:
+                    raise ValueError("other columns")
+                for method, seed, _, mse, expected in reader:
+                    collected.setdefault((method, int(seed)), []).append((float(mse), float(expected)))
+            if any(len(rows) != length for rows in collected.values()):
+                raise ValueError("rows are missing")
+        except (ValueError, StopIteration) as error:
+            raise RunProblem(
+                f"{self.table} is not as it was written ({error}): move it away to start anew, or choose another --out"
+            ) from error
+        self._curves = {key: np.array(rows) for key, rows in collected.items()}
