@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import torch
+from tests.experiments.synthetic.plain import PlainAgent
 from torch import Tensor
 
 from dae.core.scan import discounted_sums
 from dae.experiments.synthetic.config import SyntheticConfig
 from dae.experiments.synthetic.learners import GROUP, Learners
-from tests.experiments.synthetic.plain import PlainAgent
 
 CPU = torch.device("cpu")
 ROUNDS = 5
@@ -49,7 +49,9 @@ def one_by_one(config: SyntheticConfig, method: str, iterations: int) -> float:
 def main() -> None:
     config = SyntheticConfig()
     print("\nthe chain experiment on 2 cores, ms for an iteration of one seed (best of 5 rounds that take turns):")
-    print("groups of seeds as `dae synthetic` trains them, and one seed after the other with modules and one-hot inputs")
+    print(
+        "groups of seeds as `dae synthetic` trains them, and one seed after the other with modules and one-hot inputs"
+    )
     print(f"{'':>12}{'batched':>10}{'one by one':>12}{'speed-up':>10}{'100 seeds, 1000 iterations':>30}")
     for method in ("dae", "gae"):
         together, alone = [], []

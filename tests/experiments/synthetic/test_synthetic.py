@@ -13,7 +13,7 @@ import torch
 from dae import theory
 from dae.cli import main
 from dae.experiments.synthetic.config import SyntheticConfig
-from dae.experiments.synthetic.learners import ESTIMATORS, GROUP, Learners
+from dae.experiments.synthetic.learners import ESTIMATORS, GROUP, Learners, grouped
 from tests.experiments.synthetic.plain import PlainAgent
 
 CPU = torch.device("cpu")
@@ -52,16 +52,21 @@ def test_every_step_equals_that_of_plain_modules_with_one_hot_inputs(method: str
 
 
 @pytest.mark.parametrize("states", [7, 128])
-@pytest.mark.parametrize("method", ["dae", "gae"])
+@pytest.mark.parametrize("method", ESTIMATORS)
 def test_a_seed_does_not_know_of_others(method: str, states: int) -> None:
     config = replace(SMALL, states=states)
-    alone = Learners(config, method, [5], CPU)
-    among_others = Learners(config, method, [0, 9, 5, 3, *range(20, 36)], CPU)
+    alone = Learners(config, method, [25], CPU)
+    among_others = Learners(config, method, range(20, 40), CPU)
     for _ in range(20):
         own, others = alone.iterate(), among_others.iterate()
-        assert torch.equal(own[0][0], others[0][2])
-        assert torch.equal(own[1][0], others[1][2])
-    assert torch.equal(alone.logits[0], among_others.logits[2])
+        assert torch.equal(own[0][0], others[0][5])
+        assert torch.equal(own[1][0], others[1][5])
+    assert torch.equal(alone.logits[5], among_others.logits[5])
+
+
+def test_seeds_train_together_only_within_their_group() -> None:
+    assert grouped([0, 1, 18, 19, 20, 21, 45]) == [[0, 1], [18, 19], [20, 21], [45]]
+    assert [len(seeds) for seeds in grouped(range(100))] == [20] * 5
 
 
 def test_the_true_advantages_and_returns_are_those_of_the_theory() -> None:
@@ -70,15 +75,16 @@ def test_the_true_advantages_and_returns_are_those_of_the_theory() -> None:
     for _ in range(5):
         learners.iterate()
     walks = learners.walk()
-    policy = np.vstack([walks.probs[0].T.double().numpy(), [0.5, 0.5]])
+    walks_of_one = walks.actions[1].numpy()
+    policy = np.vstack([walks.probs[1].T.double().numpy(), [0.5, 0.5]])
     policy /= policy.sum(1, keepdims=True)
-    mdp = theory.chain(config.states, gamma=0.9, best=learners.best[0].numpy())
-    exact = theory.advantages(mdp, policy)[np.arange(config.states), walks.actions[0].numpy()]
-    undiscounted = theory.chain(config.states, gamma=1.0, best=learners.best[0].numpy())
+    mdp = theory.chain(config.states, gamma=0.9, best=learners.best[1].numpy())
+    exact = theory.advantages(mdp, policy)[np.arange(config.states), walks_of_one]
+    undiscounted = theory.chain(config.states, gamma=1.0, best=learners.best[1].numpy())
     expected = theory.state_values(undiscounted, policy)[0]
 
     learners.walk = lambda: walks
-    learners.estimator.advantages = lambda *_: torch.tensor(exact, dtype=torch.float32)[None]
+    learners.estimator.advantages = lambda *_: torch.tensor(exact, dtype=torch.float32).expand(GROUP, -1, -1)
     errors, returns = learners.iterate()
     assert float(errors[0]) == pytest.approx(0, abs=1e-12)
     assert float(returns[0]) == pytest.approx(expected, rel=1e-6)
@@ -86,10 +92,10 @@ def test_the_true_advantages_and_returns_are_those_of_the_theory() -> None:
 
 @pytest.fixture(scope="module")
 def paper() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The paper's settings with a smaller critic, three seeds and 300 iterations."""
+    """The paper's settings with a smaller critic, two seeds and 300 iterations."""
     found = {}
     for method in ("dae", "gae"):
-        learners = Learners(SyntheticConfig(hidden=128), method, range(3), CPU)
+        learners = Learners(SyntheticConfig(hidden=96), method, range(2), CPU)
         curves = [learners.iterate() for _ in range(300)]
         found[method] = tuple(np.array([float(curve[k].mean()) for curve in curves]) for k in (0, 1))
     return found
@@ -129,19 +135,21 @@ def test_the_command_writes_data_figures_and_a_summary(tmp_path: Path, capsys: p
     assert float(means["dae", "8"]["mse_mean"]) == pytest.approx(np.mean(of_dae), rel=1e-4)
 
 
-def test_the_same_command_gives_the_same_files_and_more_seeds_are_added_to_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("states", ["7", "16"])
+def test_the_same_command_gives_the_same_files_and_more_seeds_are_added_to_them(tmp_path: Path, states: str) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    assert main(["synthetic", "--seeds", "2", *WORDS, "--methods", "gae", "--out", str(first)]) == 0
+    words = [*WORDS, "--states", states]
+    assert main(["synthetic", "--seeds", "2", *words, "--methods", "gae", "--out", str(first)]) == 0
     kept = table(first)
-    assert main(["synthetic", "--seeds", str(GROUP + 2), *WORDS, "--out", str(first)]) == 0
-    assert main(["synthetic", "--seeds", str(GROUP + 2), *WORDS, "--out", str(second)]) == 0
+    assert main(["synthetic", "--seeds", "22", *words, "--out", str(first)]) == 0
+    assert main(["synthetic", "--seeds", "22", *words, "--out", str(second)]) == 0
     for name in ("synthetic.csv", "means.csv", "summary.txt", "synthetic.svg"):
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
     assert [row for row in table(first) if row["method"] == "gae" and int(row["seed"]) < 2] == kept
 
 
 def test_what_is_finished_survives_a_kill(tmp_path: Path) -> None:
-    words = ["synthetic", "--seeds", "2", *WORDS, "--methods", "dae", "gae", "--out", str(tmp_path / "killed")]
+    words = ["synthetic", "--seeds", "2", *WORDS, "--threads", "1", "--out", str(tmp_path / "killed")]
     killed_in_gae = (
         "import os, signal, sys; from dae.cli import main; from dae.experiments.synthetic import learners;"
         "learners.GAE.prepare = lambda *_: os.kill(os.getpid(), signal.SIGKILL); main(sys.argv[1:])"

@@ -10,6 +10,7 @@ Matrices have the layout of PyTorch's Linear, (outputs, inputs), with one axis f
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,11 +19,15 @@ _relu_backward = torch.ops.aten.threshold_backward.grad_input
 
 
 class Critics:
-    """S networks with two hidden layers, (S, heads, L) outputs for L states, and an Adam for all of them."""
+    """Networks with two hidden layers, (S, heads, L) outputs for L states, and an Adam for all of them.
+
+    Only those in the slice `present` compute; the others have zeros for outputs and stay as they are.
+    """
 
     def __init__(
         self,
         uniform: Callable[[float, tuple[int, ...]], Tensor],
+        present: slice,
         *,
         states: int,
         hidden: int,
@@ -35,30 +40,55 @@ class Critics:
         self.weights = [uniform(inputs**-0.5, (outputs, inputs)) for inputs, outputs in sizes]
         self.biases = [uniform(inputs**-0.5, (outputs, 1)) for inputs, outputs in sizes]
         for tensor in (*self.weights, *self.biases):
-            tensor.grad = torch.empty_like(tensor)
+            tensor.grad = torch.zeros_like(tensor)
         self._adam = torch.optim.Adam([*self.weights, *self.biases], lr=learning_rate, eps=eps, fused=True)
+        self._present = present
+        self._layers = [
+            _Layer(*(tensor[present] for tensor in (weight, bias, _gradient_of(weight), _gradient_of(bias))))
+            for weight, bias in zip(self.weights, self.biases, strict=True)
+        ]
+        self._outputs = torch.zeros(len(self.weights[0]), heads, states, device=self.weights[0].device)
         # All memory that a step needs, so that none is asked for while it runs.
-        self._first, self._second, self._upstream = (torch.empty_like(self.weights[0]) for _ in range(3))
+        self._first, self._second, self._upstream = (torch.empty_like(self._layers[0].weight) for _ in range(3))
 
     def forward(self) -> Tensor:
         """Return the outputs at all states, (S, heads, L)."""
-        torch.add(self.weights[0], self.biases[0], out=self._first).relu_()
-        torch.baddbmm(self.biases[1], self.weights[1], self._first, out=self._second).relu_()
-        return torch.baddbmm(self.biases[2], self.weights[2], self._second)
+        first, second, last = self._layers
+        torch.add(first.weight, first.bias, out=self._first).relu_()
+        torch.baddbmm(second.bias, second.weight, self._first, out=self._second).relu_()
+        outputs = self._outputs.clone()
+        torch.baddbmm(last.bias, last.weight, self._second, out=outputs[self._present])
+        return outputs
 
     def step(self, gradient: Tensor) -> None:
         """Take a step of Adam, given the loss's gradient with respect to the outputs of the last `forward`."""
-        upstream, first = self._upstream, self.weights[0].grad
-        assert first is not None
-        self._gradients(2, gradient, self._second)
-        torch.bmm(self.weights[2].mT, gradient, out=upstream)
+        first, second, last = self._layers
+        upstream, gradient = self._upstream, gradient[self._present]
+        last.receive(gradient, self._second)
+        torch.bmm(last.weight.mT, gradient, out=upstream)
         _relu_backward(upstream, self._second, 0, grad_input=upstream)
-        self._gradients(1, upstream, self._first)
-        torch.bmm(self.weights[1].mT, upstream, out=first)
-        _relu_backward(first, self._first, 0, grad_input=first)  # this is the weights' gradient: the input is I
-        torch.sum(first, -1, keepdim=True, out=self.biases[0].grad)
+        second.receive(upstream, self._first)
+        torch.bmm(second.weight.mT, upstream, out=first.weight_gradient)  # the first layer's input is I
+        _relu_backward(first.weight_gradient, self._first, 0, grad_input=first.weight_gradient)
+        torch.sum(first.weight_gradient, -1, keepdim=True, out=first.bias_gradient)
         self._adam.step()
 
-    def _gradients(self, layer: int, upstream: Tensor, inputs: Tensor) -> None:
-        torch.bmm(upstream, inputs.mT, out=self.weights[layer].grad)
-        torch.sum(upstream, -1, keepdim=True, out=self.biases[layer].grad)
+
+@dataclass(frozen=True)
+class _Layer:
+    """One layer of the networks that are present."""
+
+    weight: Tensor  # (S, outputs, inputs)
+    bias: Tensor  # (S, outputs, 1)
+    weight_gradient: Tensor
+    bias_gradient: Tensor
+
+    def receive(self, upstream: Tensor, inputs: Tensor) -> None:
+        """Fill in the gradients, given that of the layer's outputs and its inputs."""
+        torch.bmm(upstream, inputs.mT, out=self.weight_gradient)
+        torch.sum(upstream, -1, keepdim=True, out=self.bias_gradient)
+
+
+def _gradient_of(tensor: Tensor) -> Tensor:
+    assert tensor.grad is not None
+    return tensor.grad

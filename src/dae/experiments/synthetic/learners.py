@@ -1,7 +1,13 @@
-"""Actor-critics on the chain, one for each seed, trained as one computation."""
+"""Actor-critics on the chain, one for each seed, trained as one computation.
+
+Seeds train in groups. A seed always has the same place in its group (seed 23 the fourth in the second), and tensors
+always have room for a whole group, whoever is there: so every number is rounded the same way, and a seed's results are
+the same bits whatever other seeds run beside it.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -10,12 +16,23 @@ from dae.core import center, dae_loss, duel_loss, gae, indirect_loss, monte_carl
 from dae.experiments.synthetic.config import Method, SyntheticConfig
 from dae.experiments.synthetic.critics import Critics
 
-GROUP = 20  # seeds that train side by side: enough to make the calls worth while, few enough for a core's cache
+GROUP = 20  # enough to make the calls worth while, few enough for a core's cache
+
+
+def grouped(seeds: Sequence[int]) -> list[list[int]]:
+    """Cut seeds into neighbours that train together."""
+    cut: list[list[int]] = []
+    for seed in sorted(seeds):
+        if cut and cut[-1][-1] == seed - 1 and seed % GROUP:
+            cut[-1].append(seed)
+        else:
+            cut.append([seed])
+    return cut
 
 
 @dataclass(frozen=True)
 class Walks:
-    """What the agents did in one iteration: S seeds, N walks each, over L states."""
+    """What a group did in one iteration: S seeds, N walks each, over L states."""
 
     probs: Tensor  # (S, 2, L), the policies
     actions: Tensor  # (S, N, L)
@@ -26,25 +43,12 @@ class Walks:
         return torch.where(self.actions == 0, per_action[:, None, 0], per_action[:, None, 1])
 
     def rows(self, per_state_or_step: Tensor) -> Tensor:
-        """Spread (S, L) or (S, N, L) into rows, (GROUP·N, L), as `core` takes them.
-
-        Rows of zeros stand for seeds that are not there. They add nothing to a loss, and keep the number of rows the
-        same: it decides in which order `core` adds up, and a seed's results shall not depend on how many others run.
-        """
+        """Spread (S, L) or (S, N, L) into rows, (S·N, L), as `core` takes them."""
         if per_state_or_step.ndim == 2:
             per_state_or_step = per_state_or_step[:, None].expand_as(self.rewards)
-        return nn.functional.pad(per_state_or_step.flatten(0, 1), (0, 0, 0, self._absent_rows))
+        return per_state_or_step.flatten(0, 1)
 
-    def steps(self, rows: Tensor) -> Tensor:
-        """Take rows apart again, (S, N, L)."""
-        return rows[: len(rows) - self._absent_rows].view_as(self.rewards)
-
-    @property
-    def _absent_rows(self) -> int:
-        seeds, walks, _ = self.rewards.shape
-        return (GROUP - seeds) * walks
-
-    @property
+    @cached_property
     def ends(self) -> dict[str, Tensor]:
         """The last state of the chain ends a walk, so that nothing is ever bootstrapped."""
         rewards = self.rows(self.rewards)
@@ -69,7 +73,7 @@ class Estimator:
         """Once an iteration, before the critic changes."""
 
     def loss(self, walks: Walks, outputs: Tensor) -> Tensor:
-        """Return the critics' loss, a mean over the steps of GROUP seeds."""
+        """Return the critics' loss, a mean over all steps of the group."""
         raise NotImplementedError
 
     def advantages(self, walks: Walks, outputs: Tensor) -> Tensor:
@@ -139,7 +143,7 @@ class GAE(Estimator):
         return nn.functional.mse_loss(walks.rows(outputs[:, 0]), self._returns)
 
     def advantages(self, walks: Walks, outputs: Tensor) -> Tensor:
-        return walks.steps(self._gae(walks, outputs)[0])
+        return self._gae(walks, outputs)[0].view_as(walks.rewards)
 
     def _gae(self, walks: Walks, outputs: Tensor) -> tuple[Tensor, Tensor]:
         values = walks.rows(outputs[:, 0].detach())
@@ -156,11 +160,15 @@ ESTIMATORS: dict[Method, type[Estimator]] = {
 
 
 class Learners:
-    """The agents of up to `GROUP` seeds. What happens to one does not depend on the others."""
+    """The agents of some seeds of one group, neighbours of each other."""
 
     def __init__(self, config: SyntheticConfig, method: Method, seeds: Sequence[int], device: torch.device) -> None:
         self.config, self.device = config, device
         self.estimator = ESTIMATORS[method](config.gamma, config.gae_lambda)
+        first = seeds[0] % GROUP
+        if list(seeds) != list(range(seeds[0], seeds[-1] + 1)) or first + len(seeds) > GROUP:
+            raise ValueError(f"seeds are {list(seeds)}: they must be neighbours within a group of {GROUP}")
+        self.present = slice(first, first + len(seeds))
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         # Drawn first, so that a seed has the same rewards with every method.
         self.best = self._draw(lambda generator: torch.randint(2, (config.states,), generator=generator))
@@ -168,13 +176,14 @@ class Learners:
             self.best.zero_()
         self.critics = Critics(
             self._uniform,
+            self.present,
             states=config.states,
             hidden=config.hidden,
             heads=self.estimator.heads,
             learning_rate=config.critic_learning_rate,
             eps=config.adam_eps,
         )
-        self.logits = torch.zeros(len(seeds), 2, config.states, device=device, requires_grad=True)
+        self.logits = torch.zeros(GROUP, 2, config.states, device=device, requires_grad=True)
         self._policy_adam = torch.optim.Adam(
             [self.logits], lr=config.policy_learning_rate, eps=config.adam_eps, fused=True
         )
@@ -202,7 +211,8 @@ class Learners:
             loss = -(log_probs * advantages).mean((1, 2)).sum()
             (self.logits.grad,) = torch.autograd.grad(loss, self.logits)
             self._policy_adam.step()
-        return (advantages - true_advantages).square().mean((1, 2)), of_the_best.sum(-1)
+        errors = (advantages - true_advantages).square().mean((1, 2))
+        return errors[self.present], of_the_best.sum(-1)[self.present]
 
     def walk(self) -> Walks:
         """Let every policy walk the chain. The best action of a state earns 1, the other 0."""
@@ -216,5 +226,8 @@ class Learners:
         return self._draw(lambda generator: torch.empty(shape).uniform_(-bound, bound, generator=generator))
 
     def _draw(self, draw: Callable[[torch.Generator], Tensor]) -> Tensor:
-        """Draw for each seed from its own random stream, (S, ...). The streams do not depend on the device."""
-        return torch.stack([draw(generator) for generator in self._generators]).to(self.device)
+        """Draw for each seed from its own random stream, (GROUP, ...). The streams do not depend on the device."""
+        drawn = torch.stack([draw(generator) for generator in self._generators])
+        group = torch.zeros(GROUP, *drawn.shape[1:], dtype=drawn.dtype)
+        group[self.present] = drawn
+        return group.to(self.device)

@@ -104,4 +104,5 @@ class Results:
             raise RunProblem(
                 f"{self.table} is not as it was written ({error}): move it away to start anew, or choose another --out"
             ) from error
-        self._curves = {key: np.array(rows) for key, rows in collected.items()}
+        # They were computed in single precision: this gives the very numbers back that were written.
+        self._curves = {key: np.array(rows, np.float32).astype(np.float64) for key, rows in collected.items()}

@@ -10,7 +10,7 @@ from dae.experiments.progress import WorkProgress
 from dae.experiments.provenance import made_with
 from dae.experiments.signals import Stopped, StopSignals
 from dae.experiments.synthetic.config import Method, SyntheticConfig
-from dae.experiments.synthetic.learners import GROUP, Learners
+from dae.experiments.synthetic.learners import Learners, grouped
 from dae.experiments.synthetic.results import Numbers, Results
 from dae.experiments.synthetic.summary import draw, summarize
 from dae.files import write_atomically
@@ -40,10 +40,7 @@ def run(config: SyntheticConfig) -> int:
 
 def _train_missing(config: SyntheticConfig, device: torch.device, results: Results) -> None:
     """Train groups of seeds side by side, one on each core; a group's results are written when it is finished."""
-    groups: list[tuple[Method, list[int]]] = []
-    for method in config.methods:
-        seeds = results.missing(method, config.seeds)
-        groups += [(method, seeds[k : k + GROUP]) for k in range(0, len(seeds), GROUP)]
+    groups = [(m, seeds) for m in config.methods for seeds in grouped(results.missing(m, config.seeds))]
     if not groups:
         return
     total = config.iterations * config.seeds * len(config.methods)
