@@ -21,6 +21,17 @@ def train(arguments: list[str]) -> int:
     return train(config)
 
 
+def sweep(arguments: list[str]) -> int:
+    """Train a grid of runs: environments, estimators, networks, seeds."""
+    from dae.experiments.options import read_options
+    from dae.experiments.sweep.config import SweepConfig
+
+    config = read_options(SweepConfig, "dae sweep", arguments).checked()
+    from dae.experiments.sweep.driver import sweep
+
+    return sweep(config)
+
+
 def play(arguments: list[str]) -> int:
     """Measure a trained agent over many episodes, and record one."""
     from dae.experiments.options import read_options
@@ -57,6 +68,36 @@ def synthetic(arguments: list[str]) -> int:
     return run(config)
 
 
+def report(arguments: list[str]) -> int:
+    """Put finished runs together: tables, statistics and figures beside the paper's, and a page with all of it."""
+    from dae.experiments.options import read_options
+
+    def choose(
+        runs: tyro.conf.Positional[tuple[Path, ...]] = (Path("runs"),), out: Path = Path("report")
+    ) -> tuple[tuple[Path, ...], Path]:
+        """Put finished runs together: tables, statistics and figures beside the paper's, and a page with all of it.
+
+        Args:
+            runs: Folders that runs are kept in.
+            out: Folder that the report is written to.
+        """
+        return runs, out
+
+    roots, out = read_options(choose, "dae report", arguments)
+    from dae.experiments.progress import WorkProgress
+    from dae.report import analyse, find_folders, read_runs, write_report
+
+    folders = find_folders(roots)
+    with WorkProgress(len(folders), 0, "runs") as progress:
+        records = read_runs(folders, lambda: progress.advance(1, "reading", ""))
+    analysis = analyse(records)
+    print(analysis.counted)
+    for line in analysis.departures:
+        print(f"not the paper's size: {line}")
+    print(write_report(analysis, roots, out))
+    return 0
+
+
 def theory(arguments: list[str]) -> int:
     """Print a worked case: what the paper's losses converge to on a random finite MDP."""
     from dae.experiments.options import read_options
@@ -90,9 +131,11 @@ def version(arguments: list[str]) -> int:
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train,
+    "sweep": sweep,
     "play": play,
     "runs": runs,
     "synthetic": synthetic,
+    "report": report,
     "theory": theory,
     "version": version,
 }

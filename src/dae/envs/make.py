@@ -25,7 +25,7 @@ def make_vec_env(env_id: str, n_envs: int, seed: int = 0, **options: Any) -> "Ve
     n_envs = int(n_envs)
     if env_id in MINATAR_IDS:
         return _make_minatar(env_id, n_envs, seed, options)
-    _require_known(env_id)
+    require_known(env_id)
     from stable_baselines3.common.env_util import make_vec_env as make_with_sb3
 
     # A function, because for an id Stable-Baselines3 would ask for pictures that no one wants.
@@ -47,7 +47,7 @@ def _make_minatar(env_id: str, n_envs: int, seed: int, options: dict[str, Any]) 
     return BatchVecEnv(MinAtarBatch(n_envs=n_envs, seed=seed, **settings, **options), render_mode=render_mode)
 
 
-def _require_known(env_id: str) -> None:
+def require_known(env_id: str) -> None:
     """Refuse an id that gymnasium does not know, with those that are spelled most like it."""
     try:
         gym.spec(env_id)

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from dae.files import write_atomically
 from dae.runs.checkpoints import Checkpoints
@@ -15,6 +15,8 @@ from dae.runs.episodes import Episodes, read_episodes
 from dae.runs.problem import RunProblem
 
 SCHEMA = 1
+# Others who look whether a folder is in use hold its lock for a moment.
+_SECONDS_FOR_A_LOOK = 0.5
 
 
 class RunFolder:
@@ -72,8 +74,8 @@ class RunFolder:
     def read_status(self) -> dict[str, Any]:
         """Return how the run stands; one that says it is running but has no process was interrupted."""
         try:
-            status: dict[str, Any] = json.loads((self.path / "status.json").read_bytes())
-        except (OSError, ValueError):
+            status: dict[str, Any] = dict(json.loads((self.path / "status.json").read_bytes()))
+        except (OSError, ValueError, TypeError):
             status = {"state": "interrupted"}
         if status.get("state") == "running" and not self.is_locked():
             status["state"] = "interrupted"
@@ -87,14 +89,15 @@ class RunFolder:
         """Keep other processes out; the lock goes with the process, however it ends."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / "lock").open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                file.seek(0)
-                raise RunProblem(
-                    f"{self.path} is in use by another process ({file.read().strip() or 'unknown'}); wait for it, stop "
-                    "it, or choose another --seed or --out"
-                ) from error
+            deadline = time.monotonic() + _SECONDS_FOR_A_LOOK
+            while not _take(file, fcntl.LOCK_EX):
+                if time.monotonic() > deadline:
+                    file.seek(0)
+                    raise RunProblem(
+                        f"{self.path} is in use by another process ({file.read().strip() or 'unknown'}); wait for it, "
+                        "stop it, or choose another --seed or --out"
+                    )
+                time.sleep(0.01)
             file.truncate(0)
             file.write(f"process {os.getpid()}")
             file.flush()
@@ -104,12 +107,18 @@ class RunFolder:
         """Say whether a process is at work in this folder."""
         try:
             with (self.path / "lock").open() as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return not _take(file, fcntl.LOCK_SH)
         except FileNotFoundError:
             return False
-        except OSError:
-            return True
+
+
+def _take(file: IO[str], kind: int) -> bool:
+    """Take a lock, if it is free; it goes when the file is closed."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError:
         return False
+    return True
 
 
 def find_runs(root: Path) -> list[RunFolder]:

@@ -151,8 +151,8 @@ def test_the_same_command_gives_the_same_files_and_more_seeds_are_added_to_them(
 def test_what_is_finished_survives_a_kill(tmp_path: Path) -> None:
     words = ["synthetic", "--seeds", "2", *WORDS, "--threads", "1", "--out", str(tmp_path / "killed")]
     killed_in_gae = (
-        "import os, signal, sys; from dae.cli import main; from dae.experiments.synthetic import learners;"
-        "learners.GAE.prepare = lambda *_: os.kill(os.getpid(), signal.SIGKILL); main(sys.argv[1:])"
+        "import os, signal, sys, time; from dae.cli import main; from dae.experiments.synthetic import learners;"
+        "learners.GAE.prepare = lambda *_: (time.sleep(1), os.kill(os.getpid(), signal.SIGKILL)); main(sys.argv[1:])"
     )
     result = subprocess.run([sys.executable, "-c", killed_in_gae, *words], check=False, capture_output=True)
     assert result.returncode == -9

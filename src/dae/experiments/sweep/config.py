@@ -1,0 +1,168 @@
+"""The settings of a sweep, and the runs that they stand for."""
+
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Literal, Self
+
+import tyro
+
+from dae.envs.registration import MINATAR_IDS
+from dae.experiments.config import Advantage, Network, Preset, TrainConfig, parse
+from dae.experiments.sweep.atari_games import ATARI_IDS
+from dae.runs import RunFolder, RunProblem
+
+Suite = Literal["minatar", "atari", "ablation", "smoke"]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a sweep runs over."""
+
+    envs: tuple[str, ...]
+    advantages: tuple[Advantage, ...] = ("dae", "gae")
+    networks: tuple[Network, ...] = ("baseline",)
+    seeds: int = 1
+    preset: Preset = "paper"
+    settings: tuple[str, ...] = ()
+
+
+_MINATAR = tuple(name for name in MINATAR_IDS if name.endswith("-v1"))
+SUITES: dict[Suite, Grid] = {
+    # The paper's tables and figures, with its numbers of seeds.
+    "minatar": Grid(_MINATAR, networks=("baseline", "wide"), seeds=50),
+    "atari": Grid(ATARI_IDS, networks=("baseline", "wide", "deep"), seeds=10),
+    "ablation": Grid(_MINATAR, advantages=("dae", "duel", "indirect"), seeds=50),
+    # Small enough to see in minutes that everything works.
+    "smoke": Grid(_MINATAR[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),
+}
+
+
+@dataclass(frozen=True)
+class SweepConfig:
+    """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on."""
+
+    suite: tyro.conf.Positional[Suite | None] = None
+    """The paper's MinAtar or Atari experiments, its ablation, or a smoke test of minutes; or give --envs."""
+    envs: tuple[str, ...] = ()
+    """Environments, in place of the suite's."""
+    advantages: tuple[Advantage, ...] = ()
+    """Estimators, in place of the suite's (without a suite: dae gae)."""
+    networks: tuple[Network, ...] = ()
+    """Networks, in place of the suite's (without a suite: baseline)."""
+    seeds: int | None = None
+    """Seeds of each combination, in place of the suite's (without a suite: 1)."""
+    first_seed: int = 0
+    """The first seed; the others follow it."""
+    preset: Preset | None = None
+    """Preset of the runs, in place of the suite's (without a suite: paper)."""
+    settings: tuple[str, ...] = ()
+    """Settings of all runs, as of `dae train`: frames=500K actors=128."""
+    launcher: Literal["local", "ray"] = "local"
+    """Who trains: processes on this machine, or a Ray cluster (the run folders must be on a disk that all share)."""
+    jobs: int = 0
+    """Runs at a time; 0 takes as many as there are cores for."""
+    cpus_per_run: int = 1
+    """Cores, and threads, of each run."""
+    gpus_per_run: float = 0.0
+    """GPUs of each run, with Ray; a fraction lets runs share one."""
+    ray_address: str | None = None
+    """Address of a Ray cluster, or auto for one that runs on this machine; without it a local one is started."""
+    retries: int = 2
+    """How often a run that died (was killed, ran out of memory) is started again without having got further."""
+    dry_run: bool = False
+    """Say what would run, and how long it would take, and do nothing."""
+    out: Path = field(default_factory=lambda: Path("runs"))
+    """Folder that runs are kept in."""
+
+    @property
+    def grid(self) -> Grid:
+        """What the suite and the options together stand for."""
+        base = SUITES[self.suite] if self.suite is not None else Grid(())
+        return Grid(
+            self.envs or base.envs,
+            self.advantages or base.advantages,
+            self.networks or base.networks,
+            base.seeds if self.seeds is None else self.seeds,
+            self.preset or base.preset,
+            base.settings + self.settings,
+        )
+
+    def checked(self) -> Self:
+        """Refuse what is no sweep."""
+        if not self.grid.envs:
+            raise RunProblem(f"there is nothing to run: name a suite ({', '.join(SUITES)}) or --envs")
+        for name, rule, holds in (
+            ("seeds", "at least 1", self.seeds is None or self.seeds >= 1),
+            ("first_seed", "at least 0", self.first_seed >= 0),
+            ("jobs", "at least 0", self.jobs >= 0),
+            ("cpus_per_run", "at least 1", self.cpus_per_run >= 1),
+            ("gpus_per_run", "at least 0", self.gpus_per_run >= 0),
+            ("retries", "at least 0", self.retries >= 0),
+        ):
+            if not holds:
+                raise RunProblem(f"{name} is {getattr(self, name)!r}: it must be {rule}")
+        for text in self.settings:
+            name, sign, _ = text.partition("=")
+            if not sign or name in _THE_SWEEPS_OWN:
+                raise RunProblem(f"settings has {text!r}: it must be NAME=VALUE, and NAME none of the sweep's own")
+        return self
+
+
+_THE_SWEEPS_OWN = ("env", "advantage", "network", "preset", "seed", "out", "config", "resume", "threads")
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of the sweep: the words of its `dae train`, and what they mean."""
+
+    words: tuple[str, ...]
+    config: TrainConfig
+
+    @property
+    def name(self) -> str:
+        return str(self.config.folder.relative_to(self.config.out))
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.config.folder)
+
+    @property
+    def log(self) -> Path:
+        return self.config.folder / "log.txt"
+
+
+def planned_runs(config: SweepConfig) -> list[PlannedRun]:
+    """Return the runs of a sweep, seed by seed, so that early results are of all kinds.
+
+    Settings that no run can have are refused here.
+    """
+    grid = config.grid
+    parsed: dict[tuple[str, Network, Advantage], TrainConfig] = {}
+    planned = []
+    for seed, env, network, advantage in product(
+        range(config.first_seed, config.first_seed + grid.seeds), grid.envs, grid.networks, grid.advantages
+    ):
+        words = _words(config, network, advantage)
+        # Presets look at an environment's domain only: reading the same words for each of thousands would take long.
+        kind = TrainConfig(env=env).domain, network, advantage
+        if kind not in parsed:
+            parsed[kind] = parse([env, *words])
+        planned.append(
+            PlannedRun((env, *words, "--seed", str(seed)), replace(parsed[kind], env=env, seed=seed).checked())
+        )
+    return planned
+
+
+def _words(config: SweepConfig, network: Network, advantage: Advantage) -> list[str]:
+    """Return the options of `dae train`, but for the seed."""
+    named: dict[str, object] = {
+        "advantage": advantage,
+        "network": network,
+        "preset": config.grid.preset,
+        "threads": config.cpus_per_run,
+        "pictures": False,
+        "out": config.out,
+    }
+    named |= dict(text.split("=", 1) for text in config.grid.settings)
+    return [word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", str(value))]

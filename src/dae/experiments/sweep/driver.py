@@ -1,0 +1,167 @@
+"""`dae sweep`: start what is missing, watch it, and start it again when it dies.
+
+Nothing about a sweep is kept but its run folders. How a run stands is read there, and whoever holds its lock trains it:
+so the same command continues after any interruption, and takes over what a dead process left.
+"""
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dae.experiments.config import require_same
+from dae.experiments.signals import Stopped, StopSignals
+from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs
+from dae.experiments.sweep.display import SweepDisplay
+from dae.experiments.sweep.estimate import describe_plan
+from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
+
+_SECONDS_BETWEEN_LOOKS = 0.2
+_SECONDS_TO_STOP = 120.0
+State = Literal["waiting", "running", "elsewhere", "finished", "failed"]
+
+
+@dataclass
+class Job:
+    """A run as the sweep sees it."""
+
+    run: PlannedRun
+    state: State = "waiting"
+    handle: Any = None
+    frames: int = 0  # when it was last looked at
+    frames_at_start: int = 0
+    deaths: int = 0  # in a row, without having got further
+    problem: str = ""
+    status: dict[str, Any] | None = None
+
+    def look(self) -> bool:
+        """Read how the run stands; return whether it has finished."""
+        self.status = self.run.folder.read_status() if self.run.folder.exists else {}
+        self.frames = int(self.status.get("frames") or 0)
+        if self.status.get("state") == "finished":
+            self.state, self.frames = "finished", self.run.config.frames
+        return self.state == "finished"
+
+
+def sweep(config: SweepConfig) -> int:
+    """Train all runs of a sweep; return 0 if all of them finished."""
+    jobs = [Job(run) for run in planned_runs(config)]
+    for job in jobs:
+        if job.run.folder.exists:
+            stored = job.run.folder.read_config()["settings"]
+            require_same(job.run.folder.path, stored, job.run.config.to_json())
+        job.look()
+    _require_known_environments(jobs)
+    if config.dry_run:
+        print(describe_plan(config, [(job.run, job.state == "finished", job.frames) for job in jobs]))
+        return 0
+    launcher = LAUNCHERS[config.launcher](config)
+    try:
+        return _Sweep(config, jobs, launcher).run()
+    finally:
+        launcher.close()
+
+
+class _Sweep:
+    """A sweep while it runs."""
+
+    def __init__(self, config: SweepConfig, jobs: list[Job], launcher: Launcher) -> None:
+        self._config, self._jobs, self._launcher = config, jobs, launcher
+        self._display = SweepDisplay(sum(job.run.config.frames for job in jobs), self._frames())
+
+    def run(self) -> int:
+        """Go on until every run has finished or failed."""
+        print(f"{len(self._jobs)} runs in {self._config.out}, {self._launcher.slots()} at a time", flush=True)
+        with StopSignals() as signals:
+            try:
+                with self._display:
+                    while any(job.state in ("waiting", "running", "elsewhere") for job in self._jobs):
+                        signals.check()
+                        self._step()
+            except Stopped as stopped:
+                self._stop()
+                print(f"\nstopped by {stopped}; nothing is lost. The same command continues.", flush=True)
+                return stopped.exit_code
+        return self._conclude()
+
+    def _step(self) -> None:
+        for job in self._jobs:
+            if job.state == "running":
+                job.look()
+                self._collect(job)
+        self._start_waiting()
+        self._display.update(self._jobs, self._frames())
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+    def _collect(self, job: Job) -> None:
+        """See whether a run has ended, and what follows from how it did."""
+        code = self._launcher.exit_code(job.handle)
+        if code is None:
+            job.state = "running"  # also if it says that it has finished: its process has a little to do yet
+            return
+        job.handle = None
+        if job.look():
+            return
+        job.state = "waiting"
+        if job.run.folder.is_locked():
+            return  # someone else was faster; see what becomes of it
+        if code >= 0 and code not in (130, 143):
+            job.state, job.problem = "failed", _last_words(job)
+            return
+        job.deaths = 0 if job.frames > job.frames_at_start else job.deaths + 1
+        if job.deaths > self._config.retries:
+            job.state, job.problem = "failed", f"died {job.deaths} times without getting further (exit code {code})"
+
+    def _start_waiting(self) -> None:
+        free = self._launcher.slots() - sum(job.state == "running" for job in self._jobs)
+        for job in self._jobs:
+            if free <= 0:
+                return
+            if job.state not in ("waiting", "elsewhere"):
+                continue
+            if job.look():
+                continue
+            if job.run.folder.is_locked():
+                job.state = "elsewhere"
+                continue
+            job.run.folder.path.mkdir(parents=True, exist_ok=True)
+            job.frames_at_start = job.frames
+            job.handle, job.state = self._launcher.start(job.run), "running"
+            free -= 1
+
+    def _stop(self) -> None:
+        """Ask all runs to write a checkpoint, and wait for them."""
+        running = [job for job in self._jobs if job.handle is not None]
+        for job in running:
+            self._launcher.stop(job.handle)
+        deadline = time.monotonic() + _SECONDS_TO_STOP
+        while time.monotonic() < deadline and any(self._launcher.exit_code(job.handle) is None for job in running):
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+    def _frames(self) -> int:
+        return sum(min(job.frames, job.run.config.frames) for job in self._jobs)
+
+    def _conclude(self) -> int:
+        failed = [job for job in self._jobs if job.state == "failed"]
+        print(f"{len(self._jobs) - len(failed)} of {len(self._jobs)} runs finished, in {self._config.out}")
+        for job in failed:
+            print(f"dae: {job.run.name} failed: {job.problem}; log: {job.run.log}", file=sys.stderr)
+        return 1 if failed else 0
+
+
+def _last_words(job: Job) -> str:
+    """Return the error that a run ended with."""
+    if job.status and job.status.get("error"):
+        return str(job.status["error"])
+    try:
+        lines = job.run.log.read_text(errors="replace").split("\n")
+    except OSError as error:
+        return f"its log cannot be read: {error}"
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+
+
+def _require_known_environments(jobs: list[Job]) -> None:
+    from dae.envs.make import require_known
+
+    for env in dict.fromkeys(job.run.config.env for job in jobs):
+        require_known(env)

@@ -1,0 +1,86 @@
+"""What a sweep would do, and how long it would take."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from dae.experiments.config import TrainConfig, format_count
+from dae.experiments.sweep.config import PlannedRun, SweepConfig
+from dae.runs import RunProblem, find_runs
+
+Kind = tuple[str, str, str]  # environment, network, advantage
+
+
+def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int]]) -> str:
+    """Return the plan, given of every run whether it is finished, and its frames so far."""
+    from dae.experiments.sweep.launchers import LocalProcesses
+
+    known = recorded_speeds(config.out)
+    lines, seconds = [], 0.0
+    kinds: dict[Kind, list[tuple[PlannedRun, bool, int]]] = {}
+    for entry in planned:
+        kinds.setdefault(_kind(entry[0].config), []).append(entry)
+    for kind, entries in kinds.items():
+        finished = sum(done for _, done, _ in entries)
+        begun = sum(frames > 0 for _, done, frames in entries if not done)
+        left = sum(run.config.frames - frames for run, done, frames in entries if not done)
+        speed, source = 0.0, "nothing left to do"
+        if left:
+            speed = known.get(kind) or measured_speed(entries[0][0].config)
+            source = f"{speed:,.0f} frames/s " + ("in earlier runs" if kind in known else "measured just now")
+            seconds += left / speed
+        frames = format_count(entries[0][0].config.frames)
+        lines.append(
+            f"  {' '.join(kind):44} {len(entries):4} runs of {frames} frames: {finished} finished, {begun} begun; "
+            f"{source}"
+        )
+    # Ray's cluster is not started for this: what one machine like this one would take.
+    slots = LocalProcesses(config).slots()
+    return "\n".join(
+        [
+            f"{len(planned)} runs in {config.out}:",
+            *lines,
+            f"about {_in_words(seconds / slots)}, {slots} runs at a time on a machine like this; nothing was started",
+        ]
+    )
+
+
+def recorded_speeds(root: Path) -> dict[Kind, float]:
+    """Return the frames a second of runs in a folder, as they were recorded; the mean of each kind."""
+    speeds: dict[Kind, list[float]] = {}
+    for folder in find_runs(root) if root.is_dir() else []:
+        try:
+            settings, status = folder.read_config()["settings"], folder.read_status()
+            kind = (settings["env"], settings["network"], settings["advantage"])
+            if (speed := float(status.get("frames_per_second") or 0)) > 0:
+                speeds.setdefault(kind, []).append(speed)
+        except (RunProblem, KeyError, TypeError, ValueError):
+            continue
+    return {kind: sum(found) / len(found) for kind, found in speeds.items()}
+
+
+def measured_speed(config: TrainConfig) -> float:
+    """Train one small iteration with these settings and return its frames a second."""
+    import torch
+
+    from dae.experiments.building import make_env, make_model
+
+    torch.set_num_threads(config.threads or 1)
+    small = replace(config, actors=min(config.actors, 8), epochs=config.epochs)
+    model = make_model(small, make_env(small))
+    frames = small.actors * small.steps
+    model.learn(2 * frames)  # compiles the games and warms up
+    began = time.perf_counter()
+    model.learn(2 * frames)
+    return 2 * frames / (time.perf_counter() - began)
+
+
+def _in_words(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} seconds"
+
+
+def _kind(config: TrainConfig) -> Kind:
+    return config.env, config.network, config.advantage

@@ -1,0 +1,132 @@
+"""Who trains the runs of a sweep: processes of this machine, or a Ray cluster."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dae.experiments.sweep.config import PlannedRun, SweepConfig
+from dae.runs import RunProblem
+
+
+class Launcher(ABC):
+    """Starts runs and says how they ended. A run is `dae train` with its own log, wherever it runs."""
+
+    @abstractmethod
+    def slots(self) -> int:
+        """Return how many runs there is room for."""
+
+    @abstractmethod
+    def start(self, run: PlannedRun) -> Any:
+        """Start a run and return a handle of it."""
+
+    @abstractmethod
+    def exit_code(self, handle: Any) -> int | None:
+        """Return how a run ended, None while it runs; negative if it was killed, as of `subprocess`."""
+
+    @abstractmethod
+    def stop(self, handle: Any) -> None:
+        """Ask a run to write a checkpoint and end."""
+
+    def close(self) -> None:  # noqa: B027 (not all have something to close)
+        """Give back what was taken."""
+
+
+class LocalProcesses(Launcher):
+    """One process a run. It has a session of its own: what stops the sweep does not stop it unasked."""
+
+    def __init__(self, config: SweepConfig) -> None:
+        self._slots = config.jobs or max(1, len(os.sched_getaffinity(0)) // config.cpus_per_run)
+        self._environment = os.environ | {"OMP_NUM_THREADS": str(config.cpus_per_run)}
+
+    def slots(self) -> int:
+        return self._slots
+
+    def start(self, run: PlannedRun) -> "subprocess.Popen[bytes]":
+        with run.log.open("ab") as file:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dae", "train", *run.words],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,
+            )
+
+    def exit_code(self, handle: "subprocess.Popen[bytes]") -> int | None:
+        return handle.poll()
+
+    def stop(self, handle: "subprocess.Popen[bytes]") -> None:
+        handle.terminate()
+
+
+class RayCluster(Launcher):
+    """One Ray task a run, each in a worker process that ends with it."""
+
+    def __init__(self, config: SweepConfig) -> None:
+        if find_spec("ray") is None:
+            raise RunProblem("launcher is 'ray', which is not installed: pip install 'dae-rl[ray]', or use local")
+        self._config = config
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._ray: Any = import_module("ray")
+        if not self._ray.is_initialized():
+            self._ray.init(log_to_driver=False, logging_level="ERROR", **self._cluster())
+        resources = {"num_cpus": config.cpus_per_run, "num_gpus": config.gpus_per_run}
+        self._task = self._ray.remote(**resources, max_calls=1, max_retries=0)(_train_in_worker)
+
+    def _cluster(self) -> dict[str, Any]:
+        """Say which cluster: the one at an address, or a new one of this machine, which leaves nothing behind."""
+        if self._config.ray_address is not None:
+            return {"address": self._config.ray_address}
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        self._folder = tempfile.TemporaryDirectory(prefix="dae-ray-", ignore_cleanup_errors=True)
+        return {"include_dashboard": False, "_temp_dir": self._folder.name}
+
+    def slots(self) -> int:
+        """Return what the cluster, as it is now, has room for."""
+        there = self._ray.cluster_resources()
+        room = int(there.get("CPU", 0) // self._config.cpus_per_run)
+        if self._config.gpus_per_run:
+            room = min(room, int(there.get("GPU", 0) / self._config.gpus_per_run))
+        return min(room, self._config.jobs or room)
+
+    def start(self, run: PlannedRun) -> Any:
+        return self._task.remote(run.words, str(run.log.resolve()), str(Path.cwd()))
+
+    def exit_code(self, handle: Any) -> int | None:
+        ready, _ = self._ray.wait([handle], timeout=0)
+        if not ready:
+            return None
+        try:
+            return int(self._ray.get(handle))
+        except self._ray.exceptions.RayError:  # the worker or its node is gone, or the task was cancelled
+            return -signal.SIGKILL
+
+    def stop(self, handle: Any) -> None:
+        self._ray.cancel(handle)
+
+    def close(self) -> None:
+        self._ray.shutdown()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+def _train_in_worker(words: tuple[str, ...], log: str, folder: str) -> int:
+    """Be `dae train` in a worker of Ray, which does not use its output or working directory for anything else."""
+    os.chdir(folder)
+    with Path(log).open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    from dae.cli import main
+
+    return main(["train", *words])
+
+
+LAUNCHERS: dict[str, Callable[[SweepConfig], Launcher]] = {"local": LocalProcesses, "ray": RayCluster}

@@ -1,0 +1,225 @@
+"""A sweep ends with every run finished exactly once, whatever dies on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dae.cli import main
+from dae.experiments.config import parse
+from dae.experiments.options import read_options
+from dae.experiments.sweep.config import SweepConfig, planned_runs
+from dae.experiments.sweep.driver import sweep
+from dae.experiments.sweep.launchers import LAUNCHERS
+from dae.runs import RunFolder
+from tests.experiments.sweep.torture import SMALL, Fork, Forks, finished, killed_until_done, outcomes, workers
+
+
+def cartpoles(out: Path, *words: str, frames: str = "3K", seeds: str = "1") -> list[str]:
+    return [
+        *("--envs", "CartPole-v1", "--preset", "quick", "--seeds", seeds, "--jobs", "2", "--out", str(out)),
+        *("--settings", *SMALL, f"frames={frames}", *words),
+    ]
+
+
+def read(words: list[str]) -> SweepConfig:
+    return read_options(SweepConfig, "dae sweep", words).checked()
+
+
+@pytest.mark.parametrize(
+    ("suite", "runs", "first"),
+    [
+        ("minatar", 5 * 2 * 2 * 50, "MinAtar-Asterix-v1/dae-baseline/seed-0"),
+        ("atari", 49 * 3 * 2 * 10, "ALE-Alien-v5/dae-baseline/seed-0"),
+        ("ablation", 5 * 3 * 50, "MinAtar-Asterix-v1/dae-baseline/seed-0"),
+        ("smoke", 2 * 2 * 2, "MinAtar-Asterix-v1/dae-baseline/seed-0"),
+    ],
+)
+def test_the_suites_are_the_papers(suite: str, runs: int, first: str) -> None:
+    planned = planned_runs(read([suite]))
+    assert len({run.name for run in planned}) == len(planned) == runs
+    assert planned[0].name == first
+    if suite in ("minatar", "atari"):
+        assert {run.config.frames for run in planned} == {10_000_000 if suite == "minatar" else 40_000_000}
+        assert {run.config.actors for run in planned} == {1024}
+        assert {run.config.epochs for run in planned if run.config.advantage == "gae"} == {4}
+
+
+def test_every_run_is_the_command_that_is_written_for_it(tmp_path: Path) -> None:
+    words = ["smoke", "--networks", "wide", "--first-seed", "3", "--settings", "gamma=0.9", "--out", str(tmp_path)]
+    for run in planned_runs(read(words)):
+        assert parse(list(run.words)) == run.config
+        assert (run.config.network, run.config.gamma, run.config.frames) == ("wide", 0.9, 20_000)
+        assert run.config.seed in (3, 4)
+
+
+def test_processes_train_the_runs_and_a_run_that_fails_does_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = cartpoles(tmp_path)
+    words[1:2] = ["CartPole-v1", "Pendulum-v1"]
+    assert main(["sweep", *words, "--advantages", "dae"]) == 1
+    told = capsys.readouterr()
+    assert finished(RunFolder(tmp_path / "CartPole-v1/dae-baseline/seed-0"))
+    assert "1 of 2 runs finished" in told.out
+    log = tmp_path / "Pendulum-v1/dae-baseline/seed-0/log.txt"
+    assert told.err.count("\n") == 1
+    assert "Pendulum-v1/dae-baseline/seed-0 failed: " in told.err
+    assert "needs discrete ones" in told.err
+    assert f"log: {log}" in told.err
+    assert "needs discrete ones" in log.read_text()
+
+
+@pytest.fixture
+def forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LAUNCHERS, "local", Forks)
+
+
+@pytest.mark.usefixtures("forks")
+def test_random_kills_of_workers_and_driver_change_nothing(tmp_path: Path) -> None:
+    plain, disturbed = (read(cartpoles(tmp_path / name, frames="2K", seeds="2")) for name in ("plain", "disturbed"))
+    assert sweep(plain) == 0
+    log = tmp_path / "driver.txt"
+    killed = killed_until_done(lambda: Fork(lambda: sweep(disturbed), log), disturbed.out, kills=6, slowest=0.3)
+    assert killed["driver"] > 0
+    assert killed["worker"] > 0
+    assert outcomes(disturbed) == outcomes(plain)
+    assert not workers(disturbed.out)
+
+
+@pytest.mark.usefixtures("forks")
+def test_the_same_command_skips_what_is_finished_and_dry_run_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = cartpoles(tmp_path, frames="600")
+    assert main(["sweep", *words, "--dry-run", "True"]) == 0
+    told = capsys.readouterr().out
+    assert "CartPole-v1 baseline dae" in told
+    assert "1 runs of 600 frames: 0 finished, 0 begun" in told
+    assert "measured just now" in told
+    assert not list(tmp_path.iterdir())
+
+    assert main(["sweep", *words]) == 0
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    assert main(["sweep", *words]) == 0
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == before
+    capsys.readouterr()
+    assert main(["sweep", *words, "--dry-run", "True"]) == 0
+    assert "1 finished, 0 begun; nothing left to do" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("forks")
+def test_a_run_that_someone_else_trains_is_waited_for_and_taken_over_when_they_die(tmp_path: Path) -> None:
+    config = read([*cartpoles(tmp_path, frames="600"), "--advantages", "dae"])
+    folder = planned_runs(config)[0].folder
+
+    def hold() -> int:
+        with folder.locked():
+            time.sleep(60)
+        return 0
+
+    holder = Fork(hold, tmp_path / "holder.txt")
+    while not folder.is_locked():
+        time.sleep(0.02)
+    driver = Fork(lambda: sweep(config), tmp_path / "driver.txt")
+    time.sleep(1.0)
+    assert driver.exit_code() is None
+    assert not folder.exists
+    os.kill(holder.pid, signal.SIGKILL)
+    assert holder.wait() == -9
+    assert driver.wait() == 0
+    assert finished(folder)
+
+
+@pytest.mark.usefixtures("forks")
+def test_a_run_that_dies_without_getting_further_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("dae.experiments.train.make_model", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    assert main(["sweep", *cartpoles(tmp_path), "--advantages", "dae", "--retries", "1"]) == 1
+    assert "died 2 times without getting further (exit code -9)" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("forks")
+def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> None:
+    config = read([*cartpoles(tmp_path, frames="30K"), "--advantages", "dae"])
+    folder = planned_runs(config)[0].folder
+    driver = Fork(lambda: sweep(config), tmp_path / "driver.txt")
+    while folder.checkpoints.newest(print) is None:
+        time.sleep(0.05)
+    os.kill(driver.pid, signal.SIGTERM)
+    assert driver.wait() == 143
+    assert not folder.is_locked()
+    assert folder.read_status()["state"] == "stopped"
+    assert "nothing is lost. The same command continues." in (tmp_path / "driver.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "there is nothing to run: name a suite"),
+        (["smoke", "--seeds", "0"], "seeds is 0: it must be at least 1"),
+        (["smoke", "--settings", "frames"], "settings has 'frames': it must be NAME=VALUE"),
+        (["smoke", "--settings", "seed=3"], "settings has 'seed=3'"),
+        (["smoke", "--settings", "framez=3"], "--framez"),
+        (["smoke", "--settings", "gamma=high"], "gamma"),
+        (["smoke", "--networks", "deep"], "network 'deep' is for Atari's pictures"),
+        (["--envs", "MinAtar/Brekout-v1"], "environment 'MinAtar/Brekout-v1' is not known; did you mean"),
+        (["smkoe"], "smkoe"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_starts_nothing(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", *words, "--out", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert message in told
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("forks")
+def test_runs_with_other_settings_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*cartpoles(tmp_path, frames="600"), "--advantages", "dae"]
+    assert main(["sweep", *words]) == 0
+    assert main(["sweep", *words, "--settings", *SMALL, "frames=700"]) == 2
+    assert "holds a run with other settings (frames is 600 there and 700 here)" in capsys.readouterr().err
+
+
+def start_driver(words: list[str], log: Path) -> Fork:
+    command = [sys.executable, "-m", "dae", "sweep", *words]
+    return Fork(lambda: os.execv(sys.executable, command), log)  # type: ignore[arg-type, func-returns-value]
+
+
+@pytest.mark.slow
+def test_many_kills_of_real_processes_change_nothing(tmp_path: Path) -> None:
+    words = ["smoke", "--seeds", "1", "--settings", "frames=12K", "checkpoint_seconds=0.5"]
+    plain, disturbed = ([*words, "--out", str(tmp_path / name)] for name in ("plain", "disturbed"))
+    assert subprocess.run([sys.executable, "-m", "dae", "sweep", *plain], check=False).returncode == 0
+    killed = killed_until_done(
+        lambda: start_driver(disturbed, tmp_path / "driver.txt"), tmp_path / "disturbed", kills=20, slowest=12.0
+    )
+    assert min(killed.values()) > 0
+    assert outcomes(read(disturbed)) == outcomes(read(plain))
+
+
+@pytest.mark.slow
+def test_ray_trains_the_runs_and_survives_the_death_of_its_workers(tmp_path: Path) -> None:
+    plain, disturbed = (cartpoles(tmp_path / name, frames="12K") for name in ("plain", "disturbed"))
+    assert subprocess.run([sys.executable, "-m", "dae", "sweep", *plain], check=False).returncode == 0
+    driver = start_driver([*disturbed, "--launcher", "ray"], tmp_path / "driver.txt")
+    killed = 0
+    while killed < 3 and driver.exit_code() is None:
+        time.sleep(0.5)
+        started = [run.folder for run in planned_runs(read(disturbed)) if run.folder.is_locked()]
+        if victims := [folder for folder in started if folder.checkpoints.newest(print)]:
+            os.kill(int((victims[0].path / "lock").read_text().split()[1]), signal.SIGKILL)
+            killed += 1
+            time.sleep(2)
+    assert killed > 0
+    assert driver.wait(300) == 0
+    assert outcomes(read(disturbed)) == outcomes(read(plain))
