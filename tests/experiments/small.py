@@ -7,6 +7,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import torch._dynamo  # an optimizer imports these: with them here, forks need not do it again and again
+import torch.utils.tensorboard  # noqa: F401
+
 from dae.experiments.config import TrainConfig, parse
 from dae.runs import RunFolder
 

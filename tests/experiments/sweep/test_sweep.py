@@ -85,8 +85,7 @@ def test_random_kills_of_workers_and_driver_change_nothing(tmp_path: Path) -> No
     assert sweep(plain) == 0
     log = tmp_path / "driver.txt"
     killed = killed_until_done(lambda: Fork(lambda: sweep(disturbed), log), disturbed.out, kills=6, slowest=0.3)
-    assert killed["driver"] > 0
-    assert killed["worker"] > 0
+    assert {"driver", "worker"} <= set(killed)
     assert outcomes(disturbed) == outcomes(plain)
     assert not workers(disturbed.out)
 
@@ -203,7 +202,7 @@ def test_many_kills_of_real_processes_change_nothing(tmp_path: Path) -> None:
     killed = killed_until_done(
         lambda: start_driver(disturbed, tmp_path / "driver.txt"), tmp_path / "disturbed", kills=20, slowest=12.0
     )
-    assert min(killed.values()) > 0
+    assert {"driver", "worker"} <= set(killed)
     assert outcomes(read(disturbed)) == outcomes(read(plain))
 
 

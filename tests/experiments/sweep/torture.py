@@ -1,5 +1,6 @@
 """Sweeps of small runs, and what kills them."""
 
+import contextlib
 import os
 import random
 import re
@@ -7,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from itertools import cycle, islice
 from pathlib import Path
 
 from dae.cli import main
@@ -73,27 +75,25 @@ def workers(root: Path) -> list[int]:
     return [int(match.group()) for match in found if match]
 
 
-def killed_until_done(
-    start_driver: Callable[[], Fork], root: Path, *, kills: int, slowest: float, seed: int = 0
-) -> dict[str, int]:
-    """Kill drivers and workers at random moments, then let the sweep end; return how many of each were killed."""
-    rng = random.Random(seed)
-    killed = {"driver": 0, "worker": 0}
+def killed_until_done(start_driver: Callable[[], Fork], root: Path, *, kills: int, slowest: float) -> list[str]:
+    """Kill workers and drivers in turn at random moments, then let the sweep end; return who was killed."""
+    rng = random.Random(0)
+    killed: list[str] = []
     driver = start_driver()
-    while sum(killed.values()) < kills and driver.exit_code() is None:
-        time.sleep(rng.uniform(0.05, slowest))
-        victims = workers(root)
-        if victims and rng.random() < 0.6:
-            try:
-                os.kill(rng.choice(victims), signal.SIGKILL)
-                killed["worker"] += 1
-            except ProcessLookupError:
-                pass
-        elif rng.random() < 0.3:
+    for victim in islice(cycle(["worker", "driver", "worker"]), kills):
+        time.sleep(rng.uniform(0.0, slowest))
+        if victim == "driver":
             os.kill(driver.pid, signal.SIGKILL)
             driver.wait()
-            killed["driver"] += 1
             driver = start_driver()
+        else:
+            while not (training := workers(root)) and driver.exit_code() is None:
+                time.sleep(0.01)
+            if driver.exit_code() is not None:
+                break
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(rng.choice(training), signal.SIGKILL)
+        killed.append(victim)
     assert driver.wait(300) == 0
     return killed
 
