@@ -7,6 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
+from dae.agent import parallel
 from dae.agent.policy import HeadName, Heads
 from dae.agent.rollout import Batch, Batching, Rollout
 from dae.core import center, dae_loss, duel_loss, gae, indirect_loss, normalize_advantages
@@ -85,7 +86,9 @@ class DAE(AdvantageEstimator):
         all_advantages = center(heads.critic, mu)
         taken = _taken(all_advantages, batch)
         loss = type(self).loss(batch.rewards, taken, heads.values, **_ends(batch), gamma=self.gamma)
-        weights = normalize_advantages(all_advantages, mu) if self.normalize else all_advantages.detach()
+        weights = all_advantages.detach()
+        if self.normalize:
+            weights = normalize_advantages(weights, mu, mean=parallel.mean)
         return Estimate(_taken(weights, batch), loss)
 
     def advantages(self, critic: Tensor, values: Tensor, probs: Tensor) -> Tensor:
@@ -128,4 +131,10 @@ def _taken(per_action: Tensor, batch: Batch) -> Tensor:
 
 
 def _standardize(x: Tensor, eps: float) -> Tensor:
-    return (x - x.mean()) / (x.std() + eps) if x.numel() > 1 else x
+    """Bring x to mean 0 and standard deviation 1, over all processes that train together."""
+    count = x.numel() * parallel.size()
+    if count == 1:
+        return x
+    centred = x - parallel.mean(x)
+    variance = parallel.mean(centred.square()) * (count / (count - 1))
+    return centred / (variance.sqrt() + eps)

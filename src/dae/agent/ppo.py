@@ -20,6 +20,7 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance, ob
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from dae.agent import parallel
 from dae.agent.allocator import keep_freed_memory
 from dae.agent.estimators import ESTIMATORS
 from dae.agent.finite import NotFiniteError, guarded_step, require_finite
@@ -57,6 +58,10 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
     Separate networks for actor and critic are `policy_kwargs={"share_features_extractor": False}`. DAE, Duel and
     Indirect train on an actor's whole row of `n_steps` steps; a `batch_size` below that cuts rows into pieces of so
     many steps, which bootstrap where they are cut.
+
+    Started by torchrun, with a process group, several processes train one agent: each has its own `env` and takes
+    `batch_size` of its frames for a minibatch; the update is that of all of them (`dae.agent.parallel`), and
+    `num_timesteps` counts the steps of all.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
@@ -173,6 +178,7 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
             critic_head=self.estimator.head,
             **self.policy_kwargs,
         ).to(self.device)
+        parallel.begin(self.policy, self.seed)
         if self.device.type == "cpu":
             keep_freed_memory()
         self._maybe_recommend_cpu("MlpPolicy")
@@ -200,8 +206,8 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
             actions = taken.cpu().numpy()
             clipped_actions = self._within_bounds(actions)
             new_obs, rewards, dones, infos = env.step(clipped_actions)
-            self.num_timesteps += env.num_envs
-            require_finite(new_obs, rewards, self.num_timesteps // env.num_envs)
+            self.num_timesteps += env.num_envs * parallel.size()
+            require_finite(new_obs, rewards, self.num_timesteps // (env.num_envs * parallel.size()))
 
             # Callbacks read these names, as they do in Stable-Baselines3.
             callback.update_locals(locals())
@@ -275,11 +281,12 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
                 loss = policy_loss + self.ent_coef * entropy_loss + self.vf_coef * estimate.critic_loss
                 with torch.no_grad():
                     statistics.append(torch.stack((policy_loss, estimate.critic_loss, entropy_loss, loss, *measured)))
-                stop = self.target_kl is not None and bool(measured[0] > 1.5 * self.target_kl)
+                stop = self.target_kl is not None and bool(parallel.average(measured[0]) > 1.5 * self.target_kl)
                 if stop:
                     break
                 self.policy.optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
+                parallel.average_gradients(self.policy.parameters())
                 # From the first gradient that is not finite the weights stay as they are; the device is not waited for.
                 broken = broken | ~torch.isfinite(self._clip_gradients())
                 guarded_step(self.policy.optimizer, broken)
@@ -322,7 +329,7 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
 
     def _log_update(self, statistics: Tensor, clip_range: float) -> None:
         """Record what Stable-Baselines3's PPO records; the only time an update waits for the device."""
-        policy, critic, entropy, loss, kl, clipped = statistics.mean(0).tolist()
+        policy, critic, entropy, loss, kl, clipped = parallel.average(statistics.mean(0)).tolist()
         rollout = self.rollout_buffer
         targets = rollout.returns
         if targets is None:
@@ -352,9 +359,10 @@ class PPO(SafeSaving, OnPolicyAlgorithm):
     ) -> "PPO":
         """Train for at least `total_timesteps` steps, counted over all environments."""
         anew = reset_num_timesteps or self.num_timesteps == 0
-        if anew and total_timesteps <= self.n_steps * self.n_envs and self.lr_schedule(0.0) == 0:
+        n_envs = self.n_envs * parallel.size()
+        if anew and total_timesteps <= self.n_steps * n_envs and self.lr_schedule(0.0) == 0:
             warnings.warn(
-                f"learn({total_timesteps}) covers one rollout ({self.n_steps} steps x {self.n_envs} environments), and "
+                f"learn({total_timesteps}) covers one rollout ({self.n_steps} steps x {n_envs} environments), and "
                 "the learning rate falls to 0 over a call of learn: nothing is learned; give more steps, or a constant "
                 "learning_rate",
                 stacklevel=2,

@@ -1,5 +1,8 @@
 """π-centred functions: what makes an action-dependent function an advantage."""
 
+from collections.abc import Callable
+
+import torch
 from torch import Tensor
 
 from dae.core.checks import require_actions, require_float, require_in_range, require_same_shape
@@ -21,18 +24,21 @@ def center(f: Tensor, probs: Tensor) -> Tensor:
     return f - (probs * f).sum(-1, keepdim=True)
 
 
-def normalize_advantages(advantages: Tensor, probs: Tensor, *, eps: float = 1e-5) -> Tensor:
+def normalize_advantages(
+    advantages: Tensor, probs: Tensor, *, eps: float = 1e-5, mean: Callable[[Tensor], Tensor] = torch.mean
+) -> Tensor:
     """Return centred advantages of all actions, (..., A), divided by their typical size under the policy.
 
         Â(s, a) / ( sqrt( mean_s Σ_a μ(a|s) Â(s, a)² ) + eps )
 
     The expectation over actions is exact, and no mean is subtracted: centred advantages have none. The result weighs
-    the policy's update and carries no gradient.
+    the policy's update and carries no gradient. `mean` takes the mean over states: of this tensor, unless processes
+    that hold other states of the same minibatch have a say in it.
     """
     require_float(advantages=advantages, probs=probs)
     require_actions("advantages", advantages)
     require_same_shape(advantages=advantages, probs=probs)
     require_in_range("eps", eps, 0)
     weights, values = at_least_float32(probs.detach()), at_least_float32(advantages.detach())
-    scale = (weights * values.square()).sum(-1).mean().sqrt()
+    scale = mean((weights * values.square()).sum(-1)).sqrt()
     return (values / (scale + eps)).to(advantages.dtype)

@@ -1,5 +1,6 @@
 """From settings to an environment and an agent."""
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -13,6 +14,21 @@ from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
 from dae.envs import make_vec_env
 from dae.experiments.config import TrainConfig
 from dae.runs import RunProblem
+
+
+def share_of(config: TrainConfig, processes: int) -> TrainConfig:
+    """Return the settings of one of several processes that train together: its actors and its part of a minibatch."""
+    for name, number in (("actors", config.actors), ("batch_size", config.batch_size)):
+        if number % processes:
+            raise RunProblem(f"{name} is {number}: it must be a multiple of the {processes} processes that share it")
+    part = config.batch_size // processes
+    if config.advantage != "gae" and processes > 1 and part < config.steps <= config.batch_size:
+        raise RunProblem(
+            f"batch_size is {config.batch_size}, {part} for each of {processes} processes: advantage "
+            f"{config.advantage!r} needs whole rows of {config.steps} steps; use at most "
+            f"{config.batch_size // config.steps} processes or a larger --batch-size"
+        )
+    return replace(config, actors=config.actors // processes, batch_size=part)
 
 
 def make_env(config: TrainConfig) -> VecEnv:

@@ -15,10 +15,15 @@ class Stopped(BaseException):
 
 
 class StopSignals:
-    """While in force, the first SIGTERM or SIGINT raises `Stopped`; from then on more of them change nothing."""
+    """While in force, the first SIGTERM or SIGINT raises `Stopped`; from then on more of them change nothing.
 
-    def __init__(self) -> None:
+    Processes that train together must stop at the same place: with `at_once` False a signal is only noted, in
+    `received`, until `check` raises it.
+    """
+
+    def __init__(self, *, at_once: bool = True) -> None:
         self.received: int | None = None
+        self._at_once = at_once
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -37,10 +42,10 @@ class StopSignals:
         earlier = self._before[number]
         if callable(earlier) and earlier is not signal.default_int_handler:
             earlier(number, frame)
-        if first:
+        if first and self._at_once:
             raise Stopped(number)
 
     def check(self) -> None:
-        """Raise again, in case some code swallowed the exception."""
+        """Raise what was received: also again, in case some code swallowed the exception."""
         if self.received is not None:
             raise Stopped(self.received)

@@ -1,8 +1,9 @@
 """Everything a run needs to go on as if it had never stopped, taken out of a running agent and put back."""
 
 import io
+import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,13 @@ import numpy as np
 import torch
 from stable_baselines3.common.vec_env import VecEnv
 
-from dae.agent import PPO
+from dae.agent import PPO, parallel
 from dae.envs.snapshots import restore_snapshot, take_snapshot
 from dae.experiments.config import TrainConfig, require_same
 from dae.plain import from_bytes, to_bytes
-from dae.runs import Checkpoint, RunFolder
+from dae.runs import Checkpoint, RunFolder, RunProblem
 
-_AGENT, _STATE, _ENVIRONMENTS = "agent.zip", "state.json", "environments.bin"
+_PARTS = _AGENT, _STATE, _ENVIRONMENTS = "agent.zip", "state.json", "environments.bin"
 
 
 @dataclass
@@ -31,7 +32,63 @@ class Books:
 
 
 def take_checkpoint(config: TrainConfig, model: PPO, books: Books, *, exact: bool) -> Checkpoint:
-    """Return the state of a run between two iterations, as bytes that hold data only."""
+    """Return the state of a run between two iterations, as bytes that hold data only.
+
+    Where processes train together, the first one's checkpoint has the parts of all.
+    """
+    own = _take_own(config, model, books, exact=exact)
+    gathered = [_unpack(content) for content in parallel.gather(_pack(own.parts))] if parallel.size() > 1 else []
+    parts = dict(own.parts)
+    for rank, theirs in enumerate(gathered[1:], 1):
+        parts |= {_of_rank(name, rank): content for name, content in theirs.items() if name != _AGENT}
+    return Checkpoint(own.frames, parts)
+
+
+def require_as_many_processes(checkpoint: Checkpoint, folder: RunFolder) -> None:
+    """Refuse to continue with another number of processes: each has actors of its own."""
+    processes = sum(name.startswith("state") for name in checkpoint.parts)
+    if processes != parallel.size():
+        raise RunProblem(
+            f"{folder.path} was trained by {processes} process(es), not {parallel.size()}: continue it with as many"
+        )
+
+
+def share_checkpoint(checkpoint: Checkpoint | None) -> Checkpoint | None:
+    """Give every process its part of the checkpoint that the first one has, if it has one."""
+    if parallel.size() == 1:
+        return checkpoint
+    packed = [b""] * parallel.size()
+    if checkpoint is not None:
+        packed = [
+            _pack({n: checkpoint.parts[_of_rank(n, rank)] for n in _PARTS if _of_rank(n, rank) in checkpoint.parts})
+            for rank in range(parallel.size())
+        ]
+    own = parallel.scatter(packed)
+    frames = int(parallel.broadcast([checkpoint.frames if checkpoint else 0])[0])
+    return Checkpoint(frames, _unpack(own)) if own else None
+
+
+def _of_rank(name: str, rank: int) -> str:
+    """Name a part of another process than the first; the agent is the same in all."""
+    stem, ending = name.split(".")
+    return name if rank == 0 or name == _AGENT else f"{stem}_{rank}.{ending}"
+
+
+def _pack(parts: Mapping[str, bytes]) -> bytes:
+    header = json.dumps({name: len(content) for name, content in parts.items()}).encode()
+    return b"\n".join([header, b"".join(parts.values())])
+
+
+def _unpack(packed: bytes) -> dict[str, bytes]:
+    header, _, rest = packed.partition(b"\n")
+    parts, start = {}, 0
+    for name, length in json.loads(header).items():
+        parts[name] = rest[start : start + length]
+        start += length
+    return parts
+
+
+def _take_own(config: TrainConfig, model: PPO, books: Books, *, exact: bool) -> Checkpoint:
     agent = io.BytesIO()
     model.save(agent)
     assert model.env is not None
@@ -67,7 +124,7 @@ def restore(
             f"{config.env} cannot be restored exactly: its episodes start anew from seeds of their own (restart "
             f"{books.restarts}), and those that were under way are not scored"
         )
-        env.seed((config.seed + 1_000_003 * books.restarts) % 2**32)
+        env.seed((parallel.own_seed(config.seed) + 1_000_003 * books.restarts) % 2**32)
         model._last_obs = env.reset()  # type: ignore[assignment]
     model._last_episode_starts = state["episode_starts"]
     model.ep_info_buffer = deque(state["recent_episodes"], maxlen=model._stats_window_size)
