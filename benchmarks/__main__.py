@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-BENCHMARKS = ["scan", "losses", "minatar", "agent", "checkpoints", "synthetic"]
+BENCHMARKS = ["scan", "losses", "minatar", "agent", "checkpoints", "synthetic", "report"]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:] or BENCHMARKS

@@ -75,7 +75,9 @@ def test_rooms_keep_to_their_libraries(rooms: set[str], foreign: set[str]) -> No
             assert not libraries & foreign, path
 
 
-@pytest.mark.parametrize("statement", ["import dae", "import dae; dae.theory.chain(3)", "import dae.cli"])
+@pytest.mark.parametrize(
+    "statement", ["import dae", "import dae; dae.theory.chain(3)", "import dae.cli", "import dae.report"]
+)
 def test_light_imports_load_neither_torch_nor_numba(statement: str) -> None:
     code = f"import sys; {statement}; assert not {{'torch', 'numba'}} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -41,12 +41,17 @@ def draw_band(
 
 def save_figure(figure: "Figure", *paths: Path) -> None:
     """Write a figure in the formats that the endings say, the same bytes each time."""
+    for path in paths:
+        write_atomically(path, figure_bytes(figure, path.suffix[1:], salt=path.name))
+        figure.set_layout_engine("none")  # it is laid out now; to do it anew for each format takes the most time
+
+
+def figure_bytes(figure: "Figure", kind: str, *, salt: str) -> bytes:
+    """Return a figure as a file of a format, the same bytes each time; the salt makes the ids within an SVG its own."""
     import matplotlib as mpl
 
-    for path in paths:
-        content = io.BytesIO()
-        kind = path.suffix[1:]
-        undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-        with mpl.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "none", "pdf.fonttype": 42}):
-            figure.savefig(content, format=kind, metadata=undated)
-        write_atomically(path, content.getvalue())
+    content = io.BytesIO()
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none", "pdf.fonttype": 42}):
+        figure.savefig(content, format=kind, metadata=undated)
+    return content.getvalue()

@@ -38,8 +38,6 @@ _SHARE_FOR_STATES = 0.01
 
 def train(config: TrainConfig) -> int:
     """Start or continue a run and return the exit code; started by torchrun, as one of several processes."""
-    if config.threads:
-        torch.set_num_threads(config.threads)
     with parallel.joined(config.device):
         try:
             return _train(config)
@@ -55,6 +53,8 @@ def _train(config: TrainConfig) -> int:
         return 0
     share = share_of(config, parallel.size())
     env = make_env(share)
+    if config.threads:  # after the games have loaded: Numba sets the threads of OpenMP, which PyTorch uses too
+        torch.set_num_threads(config.threads)
     model = make_model(share, env)
     if parallel.rank() > 0:
         env.seed(parallel.own_seed(config.seed))

@@ -1,6 +1,5 @@
 """The scores of a run's episodes, in the format of Stable-Baselines3's Monitor with one more column, the frame."""
 
-import csv
 import io
 import json
 import os
@@ -8,10 +7,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dae.runs.problem import RunProblem
+
+_COLUMNS = ("r", "l", "t", "frames")  # score, length, seconds, frames
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class EpisodeLog:
         self.path = path
         if resume_at is None:
             header = json.dumps({"t_start": time.time(), "env_id": env_id})
-            path.write_text(f"#{header}\nr,l,t,frames\n")
+            path.write_text(f"#{header}\n{','.join(_COLUMNS)}\n")
         else:
             with path.open("r+b") as file:
                 file.truncate(resume_at)
@@ -65,17 +67,35 @@ class EpisodeLog:
 
 
 def read_episodes(path: Path) -> Episodes:
-    """Read an episode file of a run; a torn last line, from a run that was killed just then, is left out."""
-    lines = path.read_text().split("\n")[:-1] if path.exists() else []
-    rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO("\n".join(lines[1:]))))
+    """Read an episode file of a run; a torn last line, from a run that was killed just then, is left out.
 
-    def column(name: str, dtype: type) -> NDArray[Any]:
-        values: Sequence[str] = [row[name] for row in rows]
-        return np.array(values, np.float64).astype(dtype)
+    Damage anywhere else is an error: a score that is missing must not pass for one that never was.
+    """
+    content = path.read_bytes() if path.exists() else b""
+    lines = content[: content.rfind(b"\n") + 1].decode(errors="replace").split("\n", 2)
+    if len(lines) < 3:  # torn within the two lines of the header
+        return _from_table(np.zeros((0, len(_COLUMNS))), _COLUMNS)
+    names = lines[1].split(",")
+    if not set(_COLUMNS) <= set(names):
+        raise RunProblem(f"{path} is no episode file of a run: its columns are {lines[1][:80]!r}")
+    if not lines[2]:
+        return _from_table(np.zeros((0, len(names))), names)
+    try:
+        table = np.loadtxt(io.StringIO(lines[2]), delimiter=",", comments=None, ndmin=2)
+    except ValueError as error:
+        raise RunProblem(f"{path} is damaged: {error}") from error
+    if lines[2].count("\n") != len(table) or table.shape[1] != len(names):
+        raise RunProblem(f"{path} is damaged: it has lines that are no episodes")
+    if not (np.abs(table) < 2**53).all():  # neither is a NaN
+        raise RunProblem(f"{path} is damaged: it has numbers that no episode has")
+    return _from_table(table, names)
 
+
+def _from_table(table: NDArray[np.float64], names: Sequence[str]) -> Episodes:
+    column = {name: table[:, i] for i, name in enumerate(names)}
     return Episodes(
-        scores=column("r", np.float64),
-        lengths=column("l", np.int64),
-        seconds=column("t", np.float64),
-        frames=column("frames", np.int64),
+        scores=column["r"].copy(),
+        lengths=column["l"].astype(np.int64),
+        seconds=column["t"].copy(),
+        frames=column["frames"].astype(np.int64),
     )

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from itertools import cycle, islice
 from pathlib import Path
@@ -47,6 +48,8 @@ class Fork:
                 os.dup2(sys.stdout.fileno(), 1)
                 os.dup2(sys.stdout.fileno(), 2)
                 code = what()
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(code)
 

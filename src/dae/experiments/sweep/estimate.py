@@ -65,9 +65,10 @@ def measured_speed(config: TrainConfig) -> float:
 
     from dae.experiments.building import make_env, make_model
 
+    small = replace(config, actors=min(config.actors, 8))
+    env = make_env(small)
     torch.set_num_threads(config.threads or 1)
-    small = replace(config, actors=min(config.actors, 8), epochs=config.epochs)
-    model = make_model(small, make_env(small))
+    model = make_model(small, env)
     frames = small.actors * small.steps
     model.learn(2 * frames)  # compiles the games and warms up
     began = time.perf_counter()

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
@@ -124,9 +125,15 @@ def _train_in_worker(words: tuple[str, ...], log: str, folder: str) -> int:
     with Path(log).open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    from dae.cli import main
+    from dae.experiments.config import parse
+    from dae.experiments.train import train
 
-    return main(["train", *words])
+    try:
+        return train(parse(list(words)))
+    except Exception as error:
+        traceback.print_exc()
+        print(f"dae: {' '.join(str(error).split())}", flush=True)
+        return 2
 
 
 LAUNCHERS: dict[str, Callable[[SweepConfig], Launcher]] = {"local": LocalProcesses, "ray": RayCluster}

@@ -1,0 +1,65 @@
+"""Everything that a report says, before it is written."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dae.report.cells import Cells, make_cells
+from dae.report.comparing import Comparison, comparisons
+from dae.report.departures import banner
+from dae.report.normalising import Normalised, normalise
+from dae.report.reading import LeftOut, Run
+from dae.report.text import plural
+from dae.runs import RunProblem
+
+KINDS = ("unfinished", "torn", "foreign", "duplicate", "without a score")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the runs say together."""
+
+    cells: Cells
+    left_out: list[LeftOut]
+    compared: list[Comparison]
+    normalised: list[Normalised]  # by domain: GAE's scale first, then Indirect's
+
+    @property
+    def counted(self) -> str:
+        """Say how many runs count, and what was left out: "12 runs in 4 groups of seeds; left out: 1 torn"."""
+        shown = sum(len(cell.runs) for cell in self.cells)
+        beside = sum(len(variant.runs) for cell in self.cells for variant in cell.others)
+        text = f"{plural(shown, 'run')} in {plural(len(self.cells), 'group')} of seeds"
+        if beside:
+            text += f", {beside:,} more with other settings beside them"
+        kinds = Counter(left.kind for left in self.left_out)
+        left_out = ", ".join(f"{kinds[kind]:,} {kind}" for kind in KINDS if kinds[kind])
+        return text + (f"; left out: {left_out}" if left_out else "; no folder left out")
+
+    @property
+    def departures(self) -> list[str]:
+        """Say for each domain where its runs are not what the paper ran."""
+        return banner(self.cells)
+
+    def scale(self, domain: str) -> Normalised | None:
+        """Return the scale that the robust statistics of a domain are on, None if there is none."""
+        return next((n for n in self.normalised if n.domain == domain and n.groups), None)
+
+
+def analyse(records: Sequence[Run | LeftOut]) -> Analysis:
+    """Put the runs together; refuse if not one of them counts."""
+    left_out = [record for record in records if isinstance(record, LeftOut)]
+    cells, duplicates = make_cells(record for record in records if isinstance(record, Run))
+    left_out = sorted([*left_out, *duplicates], key=lambda left: (KINDS.index(left.kind), left.path))
+    if not len(cells):
+        why = f"; the first: {left_out[0].path}: {left_out[0].reason}" if left_out else ""
+        raise RunProblem(
+            f"no finished run to report on among {plural(len(records), 'folder')}{why}; let `dae train` finish some, "
+            "or name another folder"
+        )
+    references = {domain: ["gae"] for domain in cells.values("domain")}
+    for domain, of_domain in references.items():
+        if {"duel", "indirect"} & set(cells.where(domain=domain).values("method")):
+            of_domain.append("indirect")
+    found = [normalise(cells, domain, reference) for domain, names in references.items() for reference in names]
+    return Analysis(cells, left_out, comparisons(cells), [one for one in found if one])

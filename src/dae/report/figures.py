@@ -1,0 +1,182 @@
+"""The figures of a report. A panel is drawn by one function, for the page and for the files alike."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dae.pictures import COLOURS, draw_band, new_figure
+from dae.report.cells import Cell, Cells
+from dae.report.comparing import Comparison
+from dae.report.normalising import Group, Normalised, fill, stacked
+from dae.report.reading import BINS
+from dae.report.statistics import Numbers, mean_and_error, performance_profile
+from dae.report.text import DOMAINS, count_text, method_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLES = {"baseline": "-", "wide": (0, (5, 1.6)), "deep": (0, (1.2, 1.2))}
+PANEL = (3.5, 2.5)  # inches: what a phone shows at a readable size
+_WIDE = 4.1
+_ROW = 5  # panels side by side in a file
+
+
+def _plain(text: str) -> str:
+    """Return a name out of a file so that it is not taken for a formula."""
+    return text.replace("$", r"\$")
+
+
+def colour(method: str) -> str:
+    return COLOURS.get(method, "#777777")
+
+
+def curve_panel(cells: Cells, title: str) -> "Figure":
+    """Draw the learning curves of one environment with one network."""
+    figure, (axes,) = new_figure(*PANEL)
+    _draw_curves(axes, list(cells), title)
+    axes.set_ylabel("score", fontsize=8)
+    return figure
+
+
+def curve_grid(panels: list[tuple[str, Cells]], title: str) -> "Figure":
+    """Draw the learning curves of all environments with one network side by side, as the paper does."""
+    columns = min(_ROW, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, places = new_figure(max(4.0, 3.0 * columns), 2.4 * rows + 0.6, rows=rows, columns=columns)
+    for axes, (name, cells) in zip(places, panels, strict=False):
+        _draw_curves(axes, list(cells), name)
+    for axes in places[len(panels) :]:
+        axes.set_visible(False)
+    for axes in places[::columns]:
+        axes.set_ylabel("score", fontsize=8)
+    handles = {label: line for axes in places for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=4, frameon=False, fontsize=9)
+    figure.suptitle(_plain(title), fontsize=10, x=0.01, ha="left")
+    return figure
+
+
+def _draw_curves(axes: "Axes", cells: list[Cell], title: str) -> None:
+    for cell in cells:
+        mean, error, seen = mean_curve(stacked(cell))
+        x = _middles(cell.frames)[seen]
+        look = {"marker": "o", "ms": 2.5} if len(x) == 1 else {}
+        name = _plain(method_name(cell.key.method))
+        draw_band(axes, x, mean[seen], error[seen], colour=colour(cell.key.method), label=name, **look)
+    axes.set_title(_plain(title), fontsize=10)
+    axes.yaxis.set_major_formatter(lambda y, _: count_text(round(y)) if abs(y) >= 10_000 else f"{y:g}")
+    _frames_axis(axes, max((cell.frames for cell in cells), default=1))
+
+
+def mean_curve(curves: Numbers) -> tuple[Numbers, Numbers, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
+    """Return mean and standard error over seeds by bin, and where every seed has had an episode.
+
+    An empty bin has the value of the bin before it; before the first episode there is none.
+    """
+    filled, complete_from = fill(curves)
+    scores = [mean_and_error(column) for column in filled.T]
+    seen = np.arange(BINS) >= complete_from
+    return np.array([s.mean for s in scores]), np.array([s.error for s in scores]), seen
+
+
+def normalised_panel(normalised: Normalised) -> "Figure":
+    """Draw the mean of the normalised curves over environments and seeds."""
+    figure, (axes,) = new_figure(_WIDE, 3.2)
+    for group in normalised.groups:
+        _draw_group(axes, group)
+    axes.axhline(1, color="0.5", lw=0.8, ls=":")
+    axes.set_title(f"{DOMAINS[normalised.domain]}, {method_name(normalised.reference)}-normalised score", fontsize=10)
+    _frames_axis(axes, max((group.frames for group in normalised.groups), default=1))
+    _legend(figure, axes)
+    return figure
+
+
+def _draw_group(axes: "Axes", group: Group) -> None:
+    scores = [mean_and_error(column) for column in group.curves.T]
+    mean, error = np.array([s.mean for s in scores]), np.array([s.error for s in scores])
+    x, known = _middles(group.frames), np.arange(BINS) >= group.complete_from
+    style = STYLES.get(group.network, "-")
+    draw_band(
+        axes, x[known], mean[known], error[known], colour=colour(group.method), label=_plain(group.label), ls=style
+    )
+    if group.complete_from:  # some environment has no score of its own yet
+        early = np.arange(BINS) <= group.complete_from
+        axes.plot(x[early], mean[early], color=colour(group.method), lw=0.8, alpha=0.55, ls=(0, (1, 2)))
+
+
+def profile_panel(normalised: Normalised) -> "Figure":
+    """Draw the fraction of runs with a normalised final score above each threshold."""
+    figure, (axes,) = new_figure(_WIDE, 3.2)
+    highest = max(float(np.quantile(group.last, 0.98)) for group in normalised.groups)
+    thresholds = np.linspace(0, max(1.2, highest * 1.05), 161)
+    for group in normalised.groups:
+        value, low, high = performance_profile(group.last, thresholds)
+        hue = colour(group.method)
+        axes.fill_between(thresholds, np.nan_to_num(low), np.nan_to_num(high), color=hue, alpha=0.15, lw=0, step="post")
+        style = STYLES.get(group.network, "-")
+        axes.step(thresholds, value, color=hue, lw=1.6, ls=style, label=_plain(group.label), where="post")
+    axes.set_title(f"{DOMAINS[normalised.domain]}, performance profile", fontsize=10)
+    axes.set_xlabel("normalised final score τ", fontsize=8)
+    axes.set_ylabel("runs above τ", fontsize=8)
+    axes.set_xlim(0, thresholds[-1])
+    axes.set_ylim(-0.02, 1.04)
+    axes.tick_params(labelsize=8)
+    _legend(figure, axes)
+    return figure
+
+
+def iqm_panel(normalised: Normalised) -> "Figure":
+    """Draw the interquartile means with their intervals."""
+    groups = normalised.groups[::-1]
+    figure, (axes,) = new_figure(_WIDE, 0.9 + 0.3 * len(groups))
+    for place, group in enumerate(groups):
+        _draw_interval(axes, place, group.iqm.value, group.iqm.low, group.iqm.high, colour(group.method))
+    axes.axvline(1, color="0.5", lw=0.8, ls=":")
+    _name_rows(axes, [group.label for group in groups])
+    figure.suptitle(f"{DOMAINS[normalised.domain]}, IQM of normalised final scores", fontsize=9.5)
+    return figure
+
+
+def improvement_panel(compared: list[Comparison], domain: str) -> "Figure":
+    """Draw the probabilities of improvement with their intervals."""
+    inside = [c for c in compared if c.domain == domain][::-1]
+    figure, (axes,) = new_figure(_WIDE, 0.9 + 0.3 * len(inside))
+    for place, comparison in enumerate(inside):
+        estimate = comparison.improvement("last")
+        _draw_interval(axes, place, estimate.value, estimate.low, estimate.high, colour(comparison.second))
+    axes.axvline(0.5, color="0.5", lw=0.8, ls=":")
+    axes.set_xlim(-0.02, 1.02)
+    _name_rows(axes, [comparison.name for comparison in inside])
+    figure.suptitle(f"{DOMAINS[domain]}, probability of improvement", fontsize=9.5)
+    return figure
+
+
+def _draw_interval(axes: "Axes", place: int, value: float, low: float, high: float, hue: str) -> None:
+    axes.plot([low, high], [place, place], color=hue, lw=5, alpha=0.35, solid_capstyle="butt")
+    axes.plot([value], [place], "o", color=hue, ms=5)
+
+
+def _name_rows(axes: "Axes", names: list[str]) -> None:
+    axes.set_yticks(range(len(names)), map(_plain, names), fontsize=8)
+    axes.set_ylim(-0.6, len(names) - 0.4)
+    axes.tick_params(labelsize=8)
+
+
+def _middles(frames: int) -> Numbers:
+    middles: Numbers = (np.arange(BINS) + 0.5) * frames / BINS
+    return middles
+
+
+def _frames_axis(axes: "Axes", frames: int) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(0, frames)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_formatter(lambda x, _: count_text(round(x)))
+    axes.set_xlabel("frames", fontsize=8)
+    axes.tick_params(labelsize=8)
+
+
+def _legend(figure: "Figure", axes: "Axes") -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8, handlelength=2.6)

@@ -1,0 +1,108 @@
+"""The tables of scores: ours beside the paper's."""
+
+import math
+from typing import Any
+
+from dae.report.cells import Cell, Cells, differences
+from dae.report.paper import Score, paper_environments, paper_name, paper_scores
+from dae.report.tables import Entry, Table
+from dae.report.text import DOMAINS, METRICS, count_text, listed, method_name, number, score_text, slug
+
+
+def short_names(envs: list[str]) -> dict[str, str]:
+    """Return how environments are called in a table: without prefix and version where that is clear.
+
+    >>> short_names(["MinAtar/Breakout-v1", "MinAtar/Freeway-v0"])
+    {'MinAtar/Breakout-v1': 'Breakout', 'MinAtar/Freeway-v0': 'MinAtar/Freeway-v0'}
+    """
+    return {env: paper_name(env) or env for env in envs}
+
+
+def anchor(cell: Cell) -> str:
+    """Return the place on the page that tells what is behind a cell's numbers."""
+    return "runs-" + slug(" ".join(cell.key))
+
+
+def score_table(cells: Cells, domain: str, network: str, metrics: tuple[str, ...] = tuple(METRICS)) -> Table:
+    """Return ours beside the paper's for a network: with both metrics as the paper's tables have them, or with one."""
+    inside = cells.where(domain=domain, network=network)
+    methods = inside.values("method")
+    with_paper = {method for d, n, _, _, method in paper_scores() if (d, n) == (domain, network)}
+    columns = [("", "Environment")]
+    for metric in metrics:
+        for method in methods:
+            name = method_name(method)
+            pair = [(name, "ours"), (name, "paper")]
+            if len(metrics) > 1:
+                pair = [(METRICS[metric], name), (METRICS[metric], f"{name}, paper")]
+            columns += pair if method in with_paper else pair[:1]
+    columns += [("Ours", "Seeds"), ("Ours", "Frames")]
+    rows, data = [], []
+    names = short_names(inside.values("env"))
+    for env, name in names.items():
+        here = {method: inside.get(domain, env, network, method) for method in methods}
+        row = [Entry(name)]
+        for metric in metrics:
+            best = _clear_best([cell.ours[metric] for cell in here.values() if cell])
+            for method, cell in here.items():
+                ours = cell.ours[metric] if cell else None
+                link = anchor(cell) if cell else ""
+                row.append(Entry(score_text(ours), strong=ours is not None and ours is best, link=link))
+                paper = paper_scores().get((domain, network, paper_name(env) or "", metric, method))
+                row += [Entry(score_text(paper, printed=True), quoted=True)] if method in with_paper else []
+                if cell:
+                    data.append(_score_data(cell, metric, paper))
+        present = [cell for cell in here.values() if cell]
+        row.append(Entry(_each([str(len(cell.runs)) for cell in present])))
+        row.append(Entry(_each([count_text(cell.frames) for cell in present])))
+        rows.append(row)
+    which = "" if len(metrics) > 1 else f" {METRICS[metrics[0]]} score,"
+    caption = f"{DOMAINS[domain]}, {network} network:{which} mean ± standard error over seeds"
+    return Table(f"scores-{domain}-{slug(network)}", caption, columns, rows, data, _score_notes(inside, names))
+
+
+def _clear_best(scores: list[Score]) -> Score | None:
+    """Return the score whose interval of ± 1 standard error lies above all others, if there is one."""
+    if len(scores) < 2 or any(math.isnan(score.error) for score in scores):
+        return None
+    best = max(scores, key=lambda score: score.mean)
+    clear = all(best.mean - other.mean > best.error + other.error + 1e-9 for other in scores if other is not best)
+    return best if clear else None
+
+
+def _each(texts: list[str]) -> str:
+    """Write one for all if they are equal, else one for each, in the order of the columns."""
+    return texts[0] if len(set(texts)) == 1 else " / ".join(texts)
+
+
+def _score_data(cell: Cell, metric: str, paper: Score | None) -> dict[str, Any]:
+    ours = cell.ours[metric]
+    return {
+        **cell.key._asdict(),
+        "metric": metric,
+        "mean": ours.mean,
+        "standard_error": number(ours.error),
+        "seeds": len(cell.runs),
+        "frames": cell.frames,
+        "paper_mean": paper.mean if paper else None,
+        "paper_standard_error": paper.error if paper else None,
+    }
+
+
+def _score_notes(cells: Cells, names: dict[str, str]) -> list[str]:
+    notes = []
+    for cell in cells:
+        who = f"{names[cell.key.env]}, {method_name(cell.key.method)}"
+        for other in cell.others:
+            unlike = "; ".join(differences(other.settings, cell.settings))
+            notes.append(f"{who}: runs with other settings are not in the table: {other.size} ({unlike}).")
+        if len({repr(run.made_with.get("git_commit")) + repr(run.made_with.get("versions")) for run in cell.runs}) > 1:
+            notes.append(f"{who}: the runs were not all made with the same versions; see below.")
+    single = [f"{names[c.key.env]} ({method_name(c.key.method)})" for c in cells if len(c.runs) == 1]
+    if single:
+        notes.append(f"One seed gives no standard error: {listed(single)}.")
+    (domain,) = cells.values("domain")
+    missing = [name for name in paper_environments(domain) if name not in names.values()]
+    if missing:
+        notes.append(f"In the paper and not here: {listed(missing)}.")
+    return notes

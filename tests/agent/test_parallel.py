@@ -1,0 +1,110 @@
+"""Processes that train together make the update that one process would make of all their data."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+import torch
+import torch.distributed as dist
+from stable_baselines3.common.env_util import make_vec_env
+
+import dae
+from dae.agent import parallel
+
+N_STEPS = 32
+ROWS = ("observations", "actions", "rewards", "values", "log_prob", "bootstrap", "terminated", "truncated", "log_probs")
+
+
+def together(processes: int, folder: Path, what: Callable[[int], None]) -> None:
+    """Run a function in several processes of a gloo group; all must succeed."""
+    folder.mkdir(exist_ok=True)
+    children = []
+    for rank in range(processes):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                store = f"file://{folder / 'store'}"
+                dist.init_process_group("gloo", init_method=store, rank=rank, world_size=processes)
+                what(rank)
+                dist.barrier()
+                code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * processes
+
+
+def agent(advantage: str, n_envs: int, **changes: Any) -> dae.PPO:
+    env = make_vec_env(lambda: gym.wrappers.TimeLimit(gym.make("CartPole-v1").unwrapped, 20), n_envs, seed=0)
+    settings = {"learning_rate": 1e-3, "clip_range": 0.1, "n_epochs": 3, "seed": 1, "n_steps": N_STEPS}
+    settings |= {"batch_size": n_envs * N_STEPS, "max_grad_norm": 0.1} | changes
+    model = dae.PPO("MlpPolicy", env, advantage=advantage, **settings)
+    model._setup_learn(10_000)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("advantage", "changes"),
+    [("dae", {}), ("gae", {}), ("duel", {}), ("indirect", {}), ("gae", {"target_kl": 1e-5}), ("dae", {"kl_coef": 1.0})],
+    ids=["dae", "gae", "duel", "indirect", "target_kl", "kl_coef"],
+)
+def test_the_update_of_two_processes_is_that_of_one_with_the_same_data(
+    advantage: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    whole = agent(advantage, 4, **changes)
+    _, callback = whole._setup_learn(10_000)
+    whole.collect_rollouts(whole.env, callback, whole.rollout_buffer, N_STEPS)
+    before = {name: tensor.clone() for name, tensor in whole.policy.state_dict().items()}
+
+    def half(rank: int) -> None:
+        model = agent(advantage, 2, **changes)
+        for name in ROWS:
+            setattr(model.rollout_buffer, name, getattr(whole.rollout_buffer, name)[2 * rank : 2 * rank + 2].clone())
+        model.train()
+        torch.save(model.policy.state_dict(), tmp_path / f"weights-{rank}")
+
+    together(2, tmp_path / "group", half)
+    whole.train()
+    moved = 0.0
+    of_ranks = [torch.load(tmp_path / f"weights-{rank}", weights_only=True) for rank in range(2)]
+    for name, expected in whole.policy.state_dict().items():
+        torch.testing.assert_close(of_ranks[0][name], expected, rtol=0, atol=2e-6)
+        assert torch.equal(of_ranks[0][name], of_ranks[1][name])
+        moved = max(moved, float((expected - before[name]).abs().max()))
+    assert moved > 5e-4
+
+
+def test_processes_begin_with_the_same_weights_and_play_differently(tmp_path: Path) -> None:
+    def learn(rank: int) -> None:
+        model = agent("dae", 2, seed=7)
+        start = {name: tensor.clone() for name, tensor in model.policy.state_dict().items()}
+        model.env.seed(parallel.own_seed(7))
+        model.learn(4 * N_STEPS * 4)
+        assert model.num_timesteps == 4 * N_STEPS * 4
+        torch.save((start, model.policy.state_dict(), model.rollout_buffer.actions), tmp_path / f"rank-{rank}")
+
+    together(2, tmp_path / "group", learn)
+    (start, end, actions), (start_1, end_1, actions_1) = (
+        torch.load(tmp_path / f"rank-{rank}", weights_only=True) for rank in range(2)
+    )
+    assert all(torch.equal(start[name], start_1[name]) for name in start)
+    assert all(torch.equal(end[name], end_1[name]) for name in end)
+    assert any(not torch.equal(start[name], end[name]) for name in end)
+    assert not torch.equal(actions, actions_1)
+
+
+def test_contents_are_gathered_and_scattered_by_rank(tmp_path: Path) -> None:
+    def talk(rank: int) -> None:
+        gathered = parallel.gather(b"x" * rank)
+        assert gathered == ([b"", b"x", b"xx"] if rank == 0 else [])
+        assert parallel.scatter([b"a", b"", b"ccc"] if rank == 0 else []) == [b"a", b"", b"ccc"][rank]
+        assert parallel.broadcast([3.0 + rank]) == [3.0]
+        assert parallel.any_of(rank == 2)
+        assert not parallel.any_of(False)
+        assert float(parallel.mean(torch.tensor([0.0, 3.0 * rank]))) == 1.5
+
+    together(3, tmp_path / "group", talk)

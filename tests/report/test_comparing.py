@@ -1,0 +1,79 @@
+"""Wins by the paper's rule, and the paper's own numbers through it."""
+
+import csv
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+import dae
+from dae.experiments.config import parse
+from dae.report.comparing import Wins, count_wins, paper_recount
+from dae.report.paper import METHOD_SETTINGS, PROTOCOLS, SETTINGS, WINS, Score, paper_environments, paper_scores
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (Score(1.0, 0.1), Score(2.0, 0.1), Wins(second=1)),
+        (Score(2.0, 0.1), Score(1.0, 0.1), Wins(first=1)),
+        (Score(1.0, 0.6), Score(2.0, 0.5), Wins(similar=1)),
+        (Score(6.6, 0.1), Score(6.8, 0.1), Wins(similar=1)),  # they touch in 6.7
+        (Score(1.0, NAN), Score(2.0, 0.1), Wins(undecided=1)),
+    ],
+)
+def test_similar_is_where_intervals_overlap(first: Score, second: Score, expected: Wins) -> None:
+    assert count_wins([(first, second)]) == expected
+
+
+def test_the_papers_scores_are_those_that_were_printed() -> None:
+    assert len(paper_scores()) == (2 * 5 + 3 * 49) * 4
+    assert paper_scores()["minatar", "baseline", "Breakout", "last", "dae"] == Score(844.7, 152.3)
+    assert paper_scores()["minatar", "wide", "SpaceInvaders", "overall", "gae"] == Score(62.6, 0.4)
+    assert {domain: len(paper_environments(domain)) for domain in PROTOCOLS} == {"minatar": 5, "atari": 49}
+
+
+# Counted in the printed tables with exact decimals; similar includes intervals that touch.
+@pytest.mark.parametrize(
+    ("key", "counted"),
+    [
+        (("minatar", "baseline", "overall"), Wins(0, 5, 0)),
+        (("minatar", "wide", "last"), Wins(0, 5, 0)),
+        (("atari", "baseline", "overall"), Wins(6, 32, 11)),
+        (("atari", "baseline", "last"), Wins(9, 30, 10)),
+        (("atari", "wide", "overall"), Wins(7, 35, 7)),
+        (("atari", "wide", "last"), Wins(8, 34, 7)),
+        (("atari", "deep", "overall"), Wins(5, 36, 8)),
+        (("atari", "deep", "last"), Wins(7, 31, 11)),
+    ],
+)
+def test_the_papers_scores_through_the_table_of_wins(key: tuple[str, str, str], counted: Wins) -> None:
+    assert paper_recount(*key) == counted == _count_with_decimals(*key)
+
+
+def _count_with_decimals(domain: str, network: str, metric: str) -> Wins:
+    """Count with whole tenths, in which the paper is printed, and the intervals' ends compared one by one."""
+    found: dict[str, dict[str, tuple[Decimal, Decimal]]] = {}
+    with (Path(dae.__file__).parent / "report" / "paper_scores.csv").open() as file:
+        for row in csv.DictReader(file):
+            if (row["domain"], row["network"], row["metric"]) == (domain, network, metric):
+                mean, error = Decimal(row["mean"]), Decimal(row["standard_error"])
+                found.setdefault(row["environment"], {})[row["method"]] = (mean - error, mean + error)
+    gae = sum(pair["gae"][0] > pair["dae"][1] for pair in found.values())
+    dae_ = sum(pair["dae"][0] > pair["gae"][1] for pair in found.values())
+    return Wins(gae, dae_, len(found) - gae - dae_)
+
+
+def test_the_printed_wins_add_up() -> None:
+    for (domain, _, _), printed in WINS.items():
+        assert sum(printed) == PROTOCOLS[domain].environments
+
+
+@pytest.mark.parametrize("method", METHOD_SETTINGS)
+@pytest.mark.parametrize(("env", "domain"), [("MinAtar/Breakout-v1", "minatar"), ("ALE/Pong-v5", "atari")])
+def test_the_papers_settings_are_those_of_the_preset(env: str, domain: str, method: str) -> None:
+    settings = parse([env, "--advantage", method]).to_json()
+    expected = SETTINGS | METHOD_SETTINGS[method] | {"frames": PROTOCOLS[domain].frames}
+    assert {name: settings[name] for name in expected} == expected

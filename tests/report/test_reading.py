@@ -1,0 +1,157 @@
+"""Run folders as they come: whole, cut, doubled, and of others."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dae.report.cells import differences, make_cells
+from dae.report.reading import LeftOut, Run, bin_scores, find_folders, read_run, read_runs
+from dae.runs import Episodes, RunProblem, read_episodes
+from tests.report.folders import write_run
+
+
+def test_a_run_is_reduced_to_its_scores(tmp_path: Path) -> None:
+    episodes = [(float(i), 10 * i + 1) for i in range(150)]
+    run = read_run(write_run(tmp_path, episodes=episodes, frames=2000))
+    assert isinstance(run, Run)
+    assert (run.overall, run.last, run.episodes) == (74.5, 99.5, 150)
+    assert (run.env, run.method, run.network, run.seed, run.frames) == (
+        "MinAtar/Breakout-v1",
+        "dae",
+        "baseline",
+        0,
+        2000,
+    )
+
+
+def test_scores_are_binned_by_the_frame_in_which_an_episode_ended() -> None:
+    frames = np.array([1, 10, 11, 1000, 1500])  # bins of 10 frames: 1 to 10 is the first, and what comes late the last
+    scores = np.array([1.0, 2.0, 5.0, 7.0, 9.0])
+    curve = bin_scores(Episodes(scores, frames, scores, frames), 1000)
+    assert curve[[0, 1, 99]].tolist() == [1.5, 5.0, 8.0]
+    assert np.isnan(curve[2:99]).all()
+
+
+def cut(folder: Path) -> None:
+    text = (folder / "monitor.csv").read_text()
+    (folder / "monitor.csv").write_text(text[:-3])
+
+
+def lose_a_line(folder: Path) -> None:
+    lines = (folder / "monitor.csv").read_text().splitlines(keepends=True)
+    (folder / "monitor.csv").write_text("".join(lines[:-1]))
+
+
+SPOILED = {
+    "no monitor": (lambda f: (f / "monitor.csv").unlink(), "torn", "no monitor.csv"),
+    "empty monitor": (lambda f: (f / "monitor.csv").write_text(""), "torn", "ends within a line"),
+    "torn header": (lambda f: (f / "monitor.csv").write_text('#{"t_start"'), "torn", "ends within a line"),
+    "torn end": (cut, "torn", "ends within a line"),
+    "a line short": (lose_a_line, "torn", "1 episodes, its status.json 2"),
+    "other columns": (
+        lambda f: (f / "monitor.csv").write_text("#{}\nr,l,t\n1,2,3\n"),
+        "torn",
+        "its columns are 'r,l,t'",
+    ),
+    "binary": (lambda f: (f / "monitor.csv").write_bytes(b"#{}\nr,l,t,frames\n\xff\xfe\x00\n"), "torn", "is damaged"),
+    "no config": (lambda f: (f / "config.json").unlink(), "torn", "no config.json"),
+    "foreign config": (lambda f: (f / "config.json").write_text('{"a": 1}'), "foreign", "not the config of a run"),
+    "newer": (lambda f: (f / "config.json").write_text('{"schema": 99}'), "foreign", "newer version"),
+    "no status": (lambda f: (f / "status.json").unlink(), "unfinished", "interrupted"),
+    "odd status": (lambda f: (f / "status.json").write_text("3"), "unfinished", "interrupted"),
+}
+
+
+@pytest.mark.parametrize("case", SPOILED)
+def test_a_spoiled_folder_is_named_with_its_reason(case: str, tmp_path: Path) -> None:
+    spoil, kind, reason = SPOILED[case]
+    folder = write_run(tmp_path)
+    spoil(folder)
+    assert find_folders([tmp_path]) == [folder]
+    left = read_run(folder)
+    assert isinstance(left, LeftOut)
+    assert (left.path, left.kind) == (str(folder), kind)
+    assert reason in left.reason
+
+
+@pytest.mark.parametrize(("name", "value"), [("env", 3), ("seed", True), ("frames", 0), ("advantage", None)])
+def test_settings_that_cannot_be_ordered_are_foreign(name: str, value: object, tmp_path: Path) -> None:
+    folder = write_run(tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    config["settings"][name] = value
+    (folder / "config.json").write_text(json.dumps(config))
+    left = read_run(folder)
+    assert isinstance(left, LeftOut)
+    assert left.kind == "foreign"
+
+
+def test_unfinished_and_empty_runs_have_no_score(tmp_path: Path) -> None:
+    running = read_run(write_run(tmp_path, state="stopped"))
+    empty = read_run(write_run(tmp_path, seed=1, episodes=[]))
+    assert isinstance(running, LeftOut)
+    assert isinstance(empty, LeftOut)
+    assert (running.kind, running.reason) == ("unfinished", "stopped after 1,000 of 1,000 frames")
+    assert (empty.kind, empty.reason) == ("without a score", "no episode has ended")
+
+
+@pytest.mark.parametrize("rows", ["1.0,2,3.0,4\n1.0,2\n5.0,6,7.0,8\n", "1.0,2,3.0,4\n\n", "nan,2,3.0,4\n", "x,2,3,4\n"])
+def test_damage_within_an_episode_file_is_an_error(rows: str, tmp_path: Path) -> None:
+    (tmp_path / "monitor.csv").write_text(f"#{{}}\nr,l,t,frames\n{rows}")
+    with pytest.raises(RunProblem, match="is damaged"):
+        read_episodes(tmp_path / "monitor.csv")
+
+
+def test_columns_are_found_by_name(tmp_path: Path) -> None:
+    (tmp_path / "monitor.csv").write_text("#{}\nframes,l,more,r,t\n128,7,0,1.5,0.25\n")
+    episodes = read_episodes(tmp_path / "monitor.csv")
+    assert (episodes.scores[0], episodes.lengths[0], episodes.seconds[0], episodes.frames[0]) == (1.5, 7, 0.25, 128)
+
+
+def test_a_folder_given_twice_counts_once_and_a_missing_one_is_refused(tmp_path: Path) -> None:
+    folder = write_run(tmp_path)
+    assert find_folders([tmp_path, folder.parent]) == [folder]
+    with pytest.raises(RunProblem, match="there is no folder"):
+        find_folders([tmp_path / "none"])
+
+
+def test_many_folders_are_read_by_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [write_run(tmp_path, seed=seed, episodes=[(float(seed), 5)]) for seed in range(3)]
+    monkeypatch.setattr("dae.report.reading._WORTH_PROCESSES", 2)
+    told: list[None] = []
+    records = read_runs(folders, lambda: told.append(None))
+    assert [record.overall for record in records if isinstance(record, Run)] == [0.0, 1.0, 2.0]
+    assert len(told) == 3
+
+
+def test_cells_hold_what_differs_in_the_seed_alone(tmp_path: Path) -> None:
+    for seed in range(2):
+        write_run(tmp_path / "a", seed=seed, frames=1000)
+    write_run(
+        tmp_path / "b",
+        seed=2,
+        frames=1000,
+        device="cpu",
+        torch_compile=True,
+        preset="quick",
+        actors=1024,
+        finishing=True,
+    )
+    for seed in range(3):
+        write_run(tmp_path / "c", seed=seed, frames=500, actors=64)
+    write_run(tmp_path / "d", seed=0, frames=9000)
+    shutil.copytree(tmp_path / "a" / "MinAtar-Breakout-v1", tmp_path / "e")
+    records = read_runs(find_folders([tmp_path]))
+    cells, duplicates = make_cells(r for r in records if isinstance(r, Run))
+    (cell,) = cells
+    assert (cell.seeds, cell.frames) == ([0, 1, 2], 1000)  # as many seeds as c, and more frames
+    assert [(other.size, differences(other.settings, cell.settings)) for other in cell.others] == [
+        ("3 seeds × 500 frames", ["actors 64, not 1024", "frames 500, not 1K"]),
+        ("1 seed × 9K frames", ["frames 9K, not 1K"]),
+    ]
+    assert [(Path(left.path).relative_to(tmp_path).parts[0], left.kind) for left in duplicates] == [
+        ("e", "duplicate")
+    ] * 2
+    assert str(tmp_path / "a") in duplicates[0].reason

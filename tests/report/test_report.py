@@ -1,0 +1,232 @@
+"""A whole report: every number in it is worked by hand here, and what is left out is named."""
+
+import csv
+import json
+import re
+import shlex
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from dae.cli import main
+from dae.experiments.config import parse
+from dae.pictures import new_figure
+from dae.report import analyse, find_folders, read_runs, write_report
+from dae.report.inline import inline_svg
+from tests.report.browser import CHROMIUM, chromium
+from tests.report.folders import MADE_WITH, write_run
+
+EVIL = '<img src="https://example.org/x.png" onerror=alert(1)>$x-v0'
+
+
+def write_runs(root: Path) -> None:
+    """GAE against DAE on Asterix and Breakout; the ablation on Asterix; a world of its own; and what must not count."""
+    # Means of the runs are 2, 4, 6 (mean 4, s = 2, s/√3 = 1.1547) for GAE and 10, 14, 18 (14 ± 2.3094) for DAE.
+    for seed in range(3):
+        rise = 2 * seed
+        write_run(root, "MinAtar/Asterix-v1", "gae", seed=seed, episodes=[(1.0 + rise, 100), (3.0 + rise, 1000)])
+        write_run(
+            root, "MinAtar/Asterix-v1", "dae", seed=seed, episodes=[(8.0 + 2 * rise, 100), (12.0 + 2 * rise, 1000)]
+        )
+        write_run(root, "MinAtar/Breakout-v1", "gae", seed=seed, episodes=[(1.0, 100), (5.0 + seed, 1000)])
+    for seed in range(2):
+        write_run(root, "MinAtar/Breakout-v1", "dae", seed=seed, episodes=[(1.0, 100), (5.0 + seed, 1000)])
+        write_run(
+            root,
+            "MinAtar/Asterix-v1",
+            "indirect",
+            seed=seed,
+            episodes=[(1.0, 100), (2.0 + seed, 1000)],
+            gamma=0.9,
+            kl_coef=0.5,
+        )
+    write_run(root, EVIL, "dae", seed=0, episodes=[(20.0, 100), (40.0, 900)], made_with=MADE_WITH | {"machine": "<b>"})
+    write_run(root / "long", "MinAtar/Asterix-v1", "dae", seed=0, frames=4000)
+    write_run(root, "MinAtar/Asterix-v1", "dae", seed=7, state="running")
+    (write_run(root, "MinAtar/Asterix-v1", "dae", seed=8) / "monitor.csv").unlink()
+    write_run(root, "MinAtar/Asterix-v1", "dae", seed=9, episodes=[])
+    shutil.copytree(root / "MinAtar-Asterix-v1" / "gae-baseline" / "seed-1", root / "copy")
+    (root / "foreign").mkdir()
+    (root / "foreign" / "config.json").write_text('{"name": "something else"}')
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("report")
+    write_runs(place / "runs")
+    write_report(analyse(read_runs(find_folders([place / "runs"]))), [Path("runs")], place / "out")
+    return place / "out"
+
+
+def test_the_tables_hold_the_scores_beside_the_papers(report: Path) -> None:
+    table = (report / "tables" / "scores-minatar-baseline.md").read_text()
+    asterix = next(line for line in table.splitlines() if "| Asterix" in line)
+    # Two episodes a run: Last is Overall.
+    ours = "4.00 ± 1.15 | 6.6 ± 0.1 | **14.0 ± 2.3** | 10.5 ± 0.1 | 1.75 ± 0.25"
+    assert (
+        asterix
+        == f"| Asterix | {ours} | {ours.replace('6.6 ± 0.1', '27.4 ± 0.6').replace('10.5 ± 0.1', '40.7 ± 1.0')} "
+        + ("| 3 / 3 / 2 | 1K |")
+    )
+    assert (
+        "Asterix, DAE: runs with other settings are not in the table: 1 seed × 4K frames (frames 4K, not 1K)." in table
+    )
+    assert "In the paper and not here: Freeway, Seaquest and SpaceInvaders." in table
+    latex = (report / "tables" / "scores-minatar-baseline.tex").read_text()
+    assert r"Asterix & 4.00 $\pm$ 1.15 & 6.6 $\pm$ 0.1 & \textbf{14.0 $\pm$ 2.3} & 10.5 $\pm$ 0.1" in latex
+    with (report / "tables" / "scores-minatar-baseline.csv").open() as file:
+        rows = {(r["env"], r["method"], r["metric"]): r for r in csv.DictReader(file)}
+    row = rows["MinAtar/Asterix-v1", "dae", "last"]
+    assert (row["mean"], row["seeds"], row["frames"], row["paper_mean"]) == ("14.0", "3", "1000", "40.7")
+    assert float(row["standard_error"]) == pytest.approx(4 / 3**0.5)
+
+
+def test_the_wins_are_counted_and_the_papers_stand_beside_them(report: Path) -> None:
+    lines = (report / "tables" / "wins-gae-dae.md").read_text().splitlines()
+    rows = [[word.strip() for word in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
+    # Asterix: 4 ± 1.15 against 14 ± 2.31, DAE's. Breakout: 3.5 ± 0.29 against 3.25 ± 0.25, similar.
+    assert rows[2] == ["baseline", "GAE", "0", "0", "0", "0", "0", "0"]
+    assert rows[3] == ["", "DAE", "1", "5", "5", "1", "5", "5"]
+    assert rows[4] == ["", "Similar", "1", "0", "0", "1", "0", "0"]
+    assert any("not run alike on MinAtar/Breakout-v1: 3 seeds against 2" in line for line in lines)
+
+
+def test_robust_statistics(report: Path) -> None:
+    summary = json.loads((report / "summary.json").read_text())
+    (improvement,) = [row for row in summary["tables"]["improvement-minatar"] if row["over"] == "gae"]
+    # Asterix: all 9 pairs. Breakout: {3, 3½} against {3, 3½, 4}: ½ + 0 + 0 + 1 + ½ + 0 of 6, a third.
+    assert improvement["probability"] == pytest.approx((1 + 1 / 3) / 2)
+    rows = {(row["method"], row["environments"]): row for row in summary["tables"]["iqm-minatar"]}
+    # GAE's scale: Asterix 3 to 5, Breakout 1 to 6; DAE's seeds on both are 0 and 1: last 10, 14; 3, 3½.
+    # Normalised 3½, 5½, 0.4, 0.5; the middle two: 0.5 and 3½.
+    assert rows["dae", 2]["iqm"] == pytest.approx((0.5 + 3.5) / 2)
+    assert rows["dae", 2]["seeds"] == 2
+
+
+def test_departures_and_left_out_are_told(report: Path) -> None:
+    summary = json.loads((report / "summary.json").read_text())
+    assert summary["departures"] == [
+        "MinAtar: 1K of 10M frames, 2 to 3 of 50 seeds, 2 of 5 environments, gamma 0.9 (the paper: 0.99), "
+        "kl_coef 0.5 (the paper: None)"
+    ]
+    kinds = [left["kind"] for left in summary["left_out"]]
+    assert kinds == ["unfinished", "torn", "foreign", "duplicate", "without a score"]
+    page = (report / "index.html").read_text()
+    assert summary["departures"][0] in page
+    for left in summary["left_out"]:
+        assert left["path"] in page
+    assert "left out: 1 unfinished, 1 torn, 1 foreign, 1 duplicate, 1 without a score" in page
+
+
+def test_a_command_repeats_its_runs(report: Path) -> None:
+    for cell in json.loads((report / "summary.json").read_text())["cells"]:
+        loop = re.fullmatch(r"for seed in ([\d ]+); do (.*) --seed \$seed; done|(.*) --seed (\d+)", cell["command"])
+        assert loop is not None
+        seeds, command = (loop[1] or loop[4]).split(), loop[2] or loop[3]
+        assert list(map(int, seeds)) == cell["seeds"]
+        for seed, folder in zip(seeds, cell["folders"], strict=True):
+            config = parse([*shlex.split(command)[2:], "--seed", seed])
+            assert config.to_json() == json.loads((Path(folder) / "config.json").read_text())["settings"]
+
+
+class Elements(HTMLParser):
+    """Everything on a page that could load something, its ids and its links."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attributes:
+            assert not name.startswith("on"), (tag, name)
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("href", "src", "xlink:href"):
+                self.links.append(value or "")
+
+
+def test_the_page_needs_nothing_else(report: Path) -> None:
+    text = (report / "index.html").read_text()
+    elements = Elements()
+    elements.feed(text)
+    assert not elements.tags & {"script", "img", "iframe", "object", "embed", "b>"}
+    assert all(link == "data:," or link.startswith("#") for link in elements.links)
+    assert len(elements.ids) == len(set(elements.ids))
+    assert {link[1:] for link in elements.links if link != "data:,"} <= set(elements.ids)
+    assert not re.search(r"url\((?!#)|@import", text)
+    assert "&lt;img src=" in text
+
+
+def test_a_figure_on_the_page_keeps_its_words_and_has_ids_of_its_own() -> None:
+    figure, (axes,) = new_figure(2, 2)
+    axes.plot([0, 1], [0.123456, 0.2], color="#0072b2")
+    axes.set_yticks([0.12345])
+    text = inline_svg(figure, "name", 'a "description"')
+    assert ">0.12345</text>" in text
+    assert not re.search(r'\bd="[^"]*\.\d\d\d', text)
+    assert "var(--dae)" in text
+    assert "#000000" not in text
+    assert 'aria-label="a &quot;description&quot;"' in text
+    assert set(re.findall(r"#(name-[^)\"]+)", text)) <= set(re.findall(r' id="([^"]+)"', text))
+    assert not re.search(r' id="(?!name-)', text)
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium; apt-get install chromium")
+def test_the_page_in_a_browser(report: Path, tmp_path: Path) -> None:
+    page = report / "index.html"
+    with chromium(tmp_path / "profile") as tab:
+        colours = set()
+        for width, height, scheme in ((1280, 900, "light"), (390, 844, "dark")):
+            tab.open(page, width, height, scheme)
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width  # tables scroll in their own boxes
+            assert tab.evaluate("document.querySelectorAll('figure svg').length") == 8
+            assert tab.evaluate("[...document.querySelectorAll('figure')].every(f => f.clientHeight > 80)")
+            colours.add(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert len(colours) == 2
+        assert set(tab.requests) == {page.resolve().as_uri()}
+        assert tab.complaints == []
+        tab.evaluate("console.error('this one is seen')")
+        assert len(tab.complaints) == 1
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / "runs", "CartPole-v1", "dae")
+    write_run(tmp_path / "runs", "CartPole-v1", "dae", seed=1, state="failed")
+    assert main(["report"]) == 0
+    assert capsys.readouterr().out == "1 run in 1 group of seeds; left out: 1 unfinished\nreport/index.html\n"
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert "The paper has no numbers for these environments." in page
+    assert "2.00</a>" in page  # one seed: no standard error, and certainly not ± 0
+    # The same runs give the same bytes.
+    assert main(["report", "--out", "again"]) == 0
+    files = sorted(path.relative_to("report") for path in Path("report").rglob("*") if path.is_file())
+    assert {path.suffix for path in files} == {".html", ".json", ".md", ".tex", ".csv", ".png", ".svg", ".pdf"}
+    assert files == sorted(path.relative_to("again") for path in Path("again").rglob("*") if path.is_file())
+    assert [path for path in files if ("report" / path).read_bytes() != ("again" / path).read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["report", "empty"], "dae: no finished run to report on among 0 folders; let `dae train` finish some"),
+        (["report", "stopped"], "seed-0: stopped after 1,000 of 1,000 frames"),
+        (["report", "none"], "dae: there is no folder none; name the folder that runs are kept in"),
+    ],
+)
+def test_without_a_usable_run_nothing_is_written(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    write_run(tmp_path / "stopped", state="stopped")
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "report").exists()
