@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+# Tests of one file stay together: they share what is costly to make.
+ON_ALL_CORES := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .PHONY: help train test test-all check format bench clean
 
@@ -23,10 +25,10 @@ train: $(INSTALLED)
 	$(BIN)/dae train MinAtar/Breakout-v1 --preset quick
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(ON_ALL_CORES) -m "not slow"
 
 test-all: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(ON_ALL_CORES)
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

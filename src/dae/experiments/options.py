@@ -1,9 +1,11 @@
 """Options of a command, read by tyro; a mistake in them is told in one line."""
 
 import contextlib
+import dataclasses
 import io
 import re
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import tyro
@@ -23,7 +25,7 @@ def read_options(
             return tyro.cli(
                 what,
                 prog=prog,
-                args=list(arguments),
+                args=_with_values(what, arguments),
                 default=default,
                 config=(tyro.conf.FlagConversionOff,),
             )
@@ -31,6 +33,16 @@ def read_options(
         if not exit.code:  # help was asked for
             raise
         raise RunProblem(_in_one_line(told.getvalue())) from exit
+
+
+def _with_values(what: Callable[..., Any], arguments: Sequence[str]) -> list[str]:
+    """Write out what a switch alone says: --dry-run is --dry-run True."""
+    fields = dataclasses.fields(what) if dataclasses.is_dataclass(what) else ()
+    switches = {f"--{field.name.replace('_', '-')}" for field in fields if field.type is bool}
+    words = []
+    for word, following in zip_longest(arguments, arguments[1:]):
+        words += [word, "True"] if word in switches and following not in ("True", "False") else [word]
+    return words
 
 
 def _in_one_line(box: str) -> str:

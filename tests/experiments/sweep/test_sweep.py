@@ -95,7 +95,7 @@ def test_the_same_command_skips_what_is_finished_and_dry_run_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = cartpoles(tmp_path, frames="600")
-    assert main(["sweep", *words, "--dry-run", "True"]) == 0
+    assert main(["sweep", *words, "--dry-run"]) == 0
     told = capsys.readouterr().out
     assert "CartPole-v1 baseline dae" in told
     assert "1 runs of 600 frames: 0 finished, 0 begun" in told
