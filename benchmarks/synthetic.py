@@ -52,10 +52,8 @@ def main() -> None:
     print(
         "\nthe chain experiment on 2 cores, ms for an iteration of one seed (best of 5 rounds that take turns): groups"
     )
-    print(
-        "of seeds as `dae synthetic` trains them, and one seed after the other with modules and one-hot inputs, with sums"
-    )
-    print("over time in a loop (the plain program of the tests) or by our scan")
+    print("of seeds as `dae synthetic` trains them, and one seed after the other with modules and one-hot inputs, with")
+    print("sums over time in a loop (the plain program of the tests) or by our scan")
     print(f"{'':>6}{'batched':>9}{'loop':>9}{'speed-up':>10}{'scan':>9}{'speed-up':>10}{'batched, 100 x 1000':>21}")
     for method in ("dae", "gae"):
         together, looped, scanned = [], [], []
