@@ -8,6 +8,7 @@ from pathlib import Path
 import tyro
 
 from dae import __version__
+from dae.experiments.signals import Stopped
 from dae.runs.problem import RunProblem
 
 
@@ -151,11 +152,13 @@ def main(arguments: list[str] | None = None) -> int:
         return _command(arguments[0])(arguments[1:])
     except KeyboardInterrupt:
         return 130
+    except Stopped as stopped:
+        return stopped.exit_code
     except Exception as error:
         if not _is_the_users_to_solve(error):
             raise
         print(f"dae: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
+        return error.exit_code if isinstance(error, RunProblem) else 2
 
 
 def _help() -> str:

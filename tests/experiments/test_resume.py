@@ -130,7 +130,7 @@ def test_the_same_command_twice_at_once_is_refused(tmp_path: Path) -> None:
     second = subprocess.run([*COMMAND, "train", *words], capture_output=True, text=True, check=False)
     first.kill()
     first.communicate()
-    assert second.returncode == 2
+    assert second.returncode == 75
     told = [line for line in second.stderr.splitlines() if not line.startswith(("dae: preparing", "dae: ready"))]
     assert len(told) == 1
     assert f"in use by another process (process {first.pid})" in told[0]

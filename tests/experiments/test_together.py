@@ -85,7 +85,11 @@ def test_two_processes_make_one_run_that_resumes_exactly(tmp_path: Path) -> None
     ("words", "message"),
     [
         (["--actors", "7"], "actors is 7: it must be a multiple of the 2 processes"),
-        (["--batch-size", "16"], "batch_size is 16, 8 for each of 2 processes: advantage 'dae' needs whole rows of 16"),
+        (
+            ["--batch-size", "16"],
+            "batch_size is 16: for advantage 'dae' and 2 processes it must hold a multiple of 2 rows",
+        ),
+        (["--batch-size", "48"], "it must hold a multiple of 2 rows of 16 steps, such as 32"),
     ],
 )
 def test_what_cannot_be_shared_is_refused_once_by_all(words: list[str], message: str, tmp_path: Path) -> None:

@@ -21,14 +21,13 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
     for name, number in (("actors", config.actors), ("batch_size", config.batch_size)):
         if number % processes:
             raise RunProblem(f"{name} is {number}: it must be a multiple of the {processes} processes that share it")
-    part = config.batch_size // processes
-    if config.advantage != "gae" and processes > 1 and part < config.steps <= config.batch_size:
+    rows = config.batch_size // config.steps
+    if config.advantage != "gae" and processes > 1 and (rows == 0 or rows % processes):
         raise RunProblem(
-            f"batch_size is {config.batch_size}, {part} for each of {processes} processes: advantage "
-            f"{config.advantage!r} needs whole rows of {config.steps} steps; use at most "
-            f"{config.batch_size // config.steps} processes or a larger --batch-size"
+            f"batch_size is {config.batch_size}: for advantage {config.advantage!r} and {processes} processes it must "
+            f"hold a multiple of {processes} rows of {config.steps} steps, such as {processes * config.steps}"
         )
-    return replace(config, actors=config.actors // processes, batch_size=part)
+    return replace(config, actors=config.actors // processes, batch_size=config.batch_size // processes)
 
 
 def make_env(config: TrainConfig) -> VecEnv:

@@ -41,7 +41,7 @@ def _with_values(what: Callable[..., Any], arguments: Sequence[str]) -> list[str
     switches = {f"--{field.name.replace('_', '-')}" for field in fields if field.type is bool}
     words = []
     for word, following in zip_longest(arguments, arguments[1:]):
-        words += [word, "True"] if word in switches and following not in ("True", "False") else [word]
+        words += [word, "True"] if word.replace("_", "-") in switches and following not in ("True", "False") else [word]
     return words
 
 

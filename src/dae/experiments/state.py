@@ -37,10 +37,12 @@ def take_checkpoint(config: TrainConfig, model: PPO, books: Books, *, exact: boo
     Where processes train together, the first one's checkpoint has the parts of all.
     """
     own = _take_own(config, model, books, exact=exact)
-    gathered = [_unpack(content) for content in parallel.gather(_pack(own.parts))] if parallel.size() > 1 else []
+    if parallel.size() == 1:
+        return own
+    of_others = {name: content for name, content in own.parts.items() if name != _AGENT} if parallel.rank() else {}
     parts = dict(own.parts)
-    for rank, theirs in enumerate(gathered[1:], 1):
-        parts |= {_of_rank(name, rank): content for name, content in theirs.items() if name != _AGENT}
+    for rank, packed in enumerate(parallel.gather(_pack(of_others))):
+        parts |= {_of_rank(name, rank): content for name, content in _unpack(packed).items()}
     return Checkpoint(own.frames, parts)
 
 

@@ -76,7 +76,11 @@ def _is_finished(folder: RunFolder, config: TrainConfig) -> bool:
 def _open(folder: RunFolder, config: TrainConfig, held: contextlib.ExitStack) -> Checkpoint | None:
     """Lock a run's folder, make it if it is new, and return the checkpoint to go on from."""
     held.enter_context(folder.locked())
-    if not folder.exists:
+    if folder.exists:  # again, now that no one else can change it
+        require_same(folder.path, folder.read_config()["settings"], config.to_json())
+        if folder.read_status().get("state") == "finished":
+            raise RunProblem(f"{folder.path} has just been finished by another process")
+    else:
         folder.write_config({"settings": config.to_json(), "made_with": made_with()})
     checkpoint = folder.checkpoints.newest(_announce)
     if checkpoint is not None:

@@ -84,6 +84,10 @@ class Checkpoints:
             )
         return None
 
+    def newest_frames(self) -> int:
+        """Return the frames of the newest one, whole or not; 0 if there is none."""
+        return int((self._names() or ["0"])[-1])
+
     def _names(self) -> list[str]:
         if not self.folder.is_dir():
             return []

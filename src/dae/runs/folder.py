@@ -12,7 +12,7 @@ from typing import IO, Any
 from dae.files import write_atomically
 from dae.runs.checkpoints import Checkpoints
 from dae.runs.episodes import Episodes, read_episodes
-from dae.runs.problem import RunProblem
+from dae.runs.problem import InUse, RunProblem
 
 SCHEMA = 1
 # Others who look whether a folder is in use hold its lock for a moment.
@@ -93,9 +93,9 @@ class RunFolder:
             while not _take(file, fcntl.LOCK_EX):
                 if time.monotonic() > deadline:
                     file.seek(0)
-                    raise RunProblem(
+                    raise InUse(
                         f"{self.path} is in use by another process ({file.read().strip() or 'unknown'}); wait for it, "
-                        "stop it, or choose another --seed or --out"
+                        "stop it, or choose another folder"
                     )
                 time.sleep(0.01)
             file.truncate(0)
@@ -116,7 +116,7 @@ def _take(file: IO[str], kind: int) -> bool:
     """Take a lock, if it is free; it goes when the file is closed."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
     return True
 

@@ -3,3 +3,11 @@
 
 class RunProblem(Exception):
     """One line for the user: the value, the rule and the remedy."""
+
+    exit_code = 2
+
+
+class InUse(RunProblem):
+    """Another process has the run's folder: try again later, as the exit code says to programs."""
+
+    exit_code = 75

@@ -16,6 +16,7 @@ from dae.experiments.sweep.config import SweepConfig, planned_runs
 from dae.experiments.sweep.driver import sweep
 from dae.experiments.sweep.launchers import LAUNCHERS
 from dae.runs import RunFolder
+from dae.runs.problem import InUse
 from tests.experiments.sweep.torture import SMALL, Fork, Forks, finished, killed_until_done, outcomes, workers
 
 
@@ -135,6 +136,25 @@ def test_a_run_that_someone_else_trains_is_waited_for_and_taken_over_when_they_d
 
 
 @pytest.mark.usefixtures("forks")
+def test_a_worker_that_finds_the_folder_in_use_is_not_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A process that died since had it: the folder is free when the sweep looks."""
+    marker = tmp_path / "refused-once"
+
+    def refuse_once(*_: object) -> None:
+        if not marker.exists():
+            marker.touch()
+            raise InUse("it is in use by another process")
+
+    monkeypatch.setattr("dae.experiments.train.require_same", refuse_once)
+    monkeypatch.setattr("dae.experiments.train._is_finished", refuse_once)
+    assert main(["sweep", *cartpoles(tmp_path / "runs", frames="600"), "--advantages", "dae"]) == 0
+    assert marker.exists()
+    assert "1 of 1 runs finished" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("forks")
 def test_a_run_that_dies_without_getting_further_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -168,6 +188,10 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
         (["smoke", "--settings", "gamma=high"], "gamma"),
         (["smoke", "--networks", "deep"], "network 'deep' is for Atari's pictures"),
         (["--envs", "MinAtar/Brekout-v1"], "environment 'MinAtar/Brekout-v1' is not known; did you mean"),
+        (["smoke", "--settings", "pictures=maybe"], "maybe"),
+        (["smoke", "--envs", "CartPole-v1", "CartPole-v1"], "each must be named once"),
+        (["smoke", "--gpus-per-run", "1"], "only --launcher ray hands out GPUs"),
+        (["smoke", "--jobs", "-1"], "jobs is -1: it must be at least 0"),
         (["smkoe"], "smkoe"),
     ],
 )

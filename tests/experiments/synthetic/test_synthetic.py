@@ -1,6 +1,8 @@
 """The chain experiment: the batched program is the plain one, and it shows what the paper shows."""
 
 import csv
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +14,7 @@ import torch
 
 from dae import theory
 from dae.cli import main
+from dae.experiments.synthetic import run as run_module
 from dae.experiments.synthetic.config import SyntheticConfig
 from dae.experiments.synthetic.learners import ESTIMATORS, GROUP, Learners, grouped
 from tests.experiments.synthetic.plain import PlainAgent
@@ -187,6 +190,29 @@ def test_a_mistake_gets_one_line_and_does_no_damage(
     assert told.count("\n") == 1
     assert message in told
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "lock"} == before
+
+
+def test_a_table_without_its_settings_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["synthetic", "--seeds", "1", *WORDS, "--out", str(tmp_path)]
+    assert main(words) == 0
+    (tmp_path / "settings.json").unlink()
+    before = (tmp_path / "synthetic.csv").read_bytes()
+    assert main([*words, "--iterations", "9"]) == 2
+    assert "is there without its settings.json" in capsys.readouterr().err
+    assert (tmp_path / "synthetic.csv").read_bytes() == before
+
+
+def test_a_signal_while_the_figure_is_drawn_ends_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run_module, "draw", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    try:
+        assert main(["synthetic", "--seeds", "1", *WORDS, "--out", str(tmp_path)]) == 143
+    finally:  # a process that was told to stop ignores more of it, which this one shall not
+        signal.signal(signal.SIGTERM, before[0])
+        signal.signal(signal.SIGINT, before[1])
+    assert "stopped by SIGTERM; finished seeds are kept" in capsys.readouterr().out
 
 
 def test_a_torn_table_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

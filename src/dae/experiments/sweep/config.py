@@ -95,13 +95,18 @@ class SweepConfig:
         for name, rule, holds in (
             ("seeds", "at least 1", self.seeds is None or self.seeds >= 1),
             ("first_seed", "at least 0", self.first_seed >= 0),
-            ("jobs", "at least 0", self.jobs >= 0),
+            ("jobs", "at least 0 (0: as many as there are cores for)", self.jobs >= 0),
             ("cpus_per_run", "at least 1", self.cpus_per_run >= 1),
             ("gpus_per_run", "at least 0", self.gpus_per_run >= 0),
             ("retries", "at least 0", self.retries >= 0),
         ):
             if not holds:
                 raise RunProblem(f"{name} is {getattr(self, name)!r}: it must be {rule}")
+        for name in ("envs", "advantages", "networks"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise RunProblem(f"{name} is {' '.join(getattr(self, name))}: each must be named once")
+        if self.gpus_per_run and self.launcher != "ray":
+            raise RunProblem(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray hands out GPUs")
         for text in self.settings:
             name, sign, _ = text.partition("=")
             if not sign or name in _THE_SWEEPS_OWN:
@@ -165,4 +170,4 @@ def _words(config: SweepConfig, network: Network, advantage: Advantage) -> list[
         "out": config.out,
     }
     named |= dict(text.split("=", 1) for text in config.grid.settings)
-    return [word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    return [f"--{name.replace('_', '-')}={value}" for name, value in named.items()]

@@ -15,6 +15,7 @@ from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs
 from dae.experiments.sweep.display import SweepDisplay
 from dae.experiments.sweep.estimate import describe_plan
 from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
+from dae.runs.problem import InUse
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_STOP = 120.0
@@ -29,7 +30,7 @@ class Job:
     state: State = "waiting"
     handle: Any = None
     frames: int = 0  # when it was last looked at
-    frames_at_start: int = 0
+    frames_at_start: int = 0  # of its checkpoint
     deaths: int = 0  # in a row, without having got further
     problem: str = ""
     status: dict[str, Any] | None = None
@@ -72,7 +73,8 @@ class _Sweep:
     def run(self) -> int:
         """Go on until every run has finished or failed."""
         print(f"{len(self._jobs)} runs in {self._config.out}, {self._launcher.slots()} at a time", flush=True)
-        with StopSignals() as signals:
+        # Noted, and obeyed between two looks: never while a run is being started.
+        with StopSignals(at_once=False) as signals:
             try:
                 with self._display:
                     while any(job.state in ("waiting", "running", "elsewhere") for job in self._jobs):
@@ -100,15 +102,16 @@ class _Sweep:
             job.state = "running"  # also if it says that it has finished: its process has a little to do yet
             return
         job.handle = None
+        taken = job.run.folder.is_locked()
         if job.look():
             return
         job.state = "waiting"
-        if job.run.folder.is_locked():
+        if taken or code == InUse.exit_code:
             return  # someone else was faster; see what becomes of it
         if code >= 0 and code not in (130, 143):
             job.state, job.problem = "failed", _last_words(job)
             return
-        job.deaths = 0 if job.frames > job.frames_at_start else job.deaths + 1
+        job.deaths = 0 if job.run.folder.checkpoints.newest_frames() > job.frames_at_start else job.deaths + 1
         if job.deaths > self._config.retries:
             job.state, job.problem = "failed", f"died {job.deaths} times without getting further (exit code {code})"
 
@@ -125,7 +128,7 @@ class _Sweep:
                 job.state = "elsewhere"
                 continue
             job.run.folder.path.mkdir(parents=True, exist_ok=True)
-            job.frames_at_start = job.frames
+            job.frames_at_start = job.run.folder.checkpoints.newest_frames()
             job.handle, job.state = self._launcher.start(job.run), "running"
             free -= 1
 
@@ -150,9 +153,7 @@ class _Sweep:
 
 
 def _last_words(job: Job) -> str:
-    """Return the error that a run ended with."""
-    if job.status and job.status.get("error"):
-        return str(job.status["error"])
+    """Return the last line of a run's log: the error that it ended with."""
     try:
         lines = job.run.log.read_text(errors="replace").split("\n")
     except OSError as error:

@@ -1,5 +1,6 @@
 """What a sweep would do, and how long it would take."""
 
+import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
     from dae.experiments.sweep.launchers import LocalProcesses
 
     known = recorded_speeds(config.out)
-    lines, seconds = [], 0.0
+    lines, seconds, longest = [], 0.0, 0.0
     kinds: dict[Kind, list[tuple[PlannedRun, bool, int]]] = {}
     for entry in planned:
         kinds.setdefault(_kind(entry[0].config), []).append(entry)
@@ -29,18 +30,20 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
             speed = known.get(kind) or measured_speed(entries[0][0].config)
             source = f"{speed:,.0f} frames/s " + ("in earlier runs" if kind in known else "measured just now")
             seconds += left / speed
+            longest = max(longest, *((run.config.frames - frames) / speed for run, done, frames in entries if not done))
         frames = format_count(entries[0][0].config.frames)
         lines.append(
             f"  {' '.join(kind):44} {len(entries):4} runs of {frames} frames: {finished} finished, {begun} begun; "
             f"{source}"
         )
     # Ray's cluster is not started for this: what one machine like this one would take.
-    slots = LocalProcesses(config).slots()
+    slots = min(LocalProcesses(config).slots(), max(1, len(os.sched_getaffinity(0)) // config.cpus_per_run))
+    seconds = max(longest, seconds / slots)
     return "\n".join(
         [
             f"{len(planned)} runs in {config.out}:",
             *lines,
-            f"about {_in_words(seconds / slots)}, {slots} runs at a time on a machine like this; nothing was started",
+            f"about {_in_words(seconds)}, {slots} runs at a time on a machine like this; nothing was started",
         ]
     )
 

@@ -78,9 +78,20 @@ class RayCluster(Launcher):
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._ray: Any = import_module("ray")
         if not self._ray.is_initialized():
+            # Ray takes SIGTERM over and exits at once; here it stops the runs with a checkpoint first.
+            before = signal.getsignal(signal.SIGTERM)
             self._ray.init(log_to_driver=False, logging_level="ERROR", **self._cluster())
+            signal.signal(signal.SIGTERM, before)
+        self._logs: dict[Any, Path] = {}
         resources = {"num_cpus": config.cpus_per_run, "num_gpus": config.gpus_per_run}
         self._task = self._ray.remote(**resources, max_calls=1, max_retries=0)(_train_in_worker)
+        if config.ray_address is None and self.slots() == 0:
+            there = self._ray.cluster_resources()
+            self.close()
+            raise RunProblem(
+                f"a run needs {config.cpus_per_run} CPUs and {config.gpus_per_run:g} GPUs, and this machine has "
+                f"{there.get('CPU', 0):g} and {there.get('GPU', 0):g}: ask for less, or give a cluster's --ray-address"
+            )
 
     def _cluster(self) -> dict[str, Any]:
         """Say which cluster: the one at an address, or a new one of this machine, which leaves nothing behind."""
@@ -99,7 +110,9 @@ class RayCluster(Launcher):
         return min(room, self._config.jobs or room)
 
     def start(self, run: PlannedRun) -> Any:
-        return self._task.remote(run.words, str(run.log.resolve()), str(Path.cwd()))
+        handle = self._task.remote(run.words, str(run.log.resolve()), str(Path.cwd()))
+        self._logs[handle] = run.log
+        return handle
 
     def exit_code(self, handle: Any) -> int | None:
         ready, _ = self._ray.wait([handle], timeout=0)
@@ -107,6 +120,10 @@ class RayCluster(Launcher):
             return None
         try:
             return int(self._ray.get(handle))
+        except self._ray.exceptions.RayTaskError as error:  # it could not even begin
+            with self._logs[handle].open("a") as file:
+                file.write(f"{error}\n")
+            return 2
         except self._ray.exceptions.RayError:  # the worker or its node is gone, or the task was cancelled
             return -signal.SIGKILL
 
@@ -121,6 +138,7 @@ class RayCluster(Launcher):
 
 def _train_in_worker(words: tuple[str, ...], log: str, folder: str) -> int:
     """Be `dae train` in a worker of Ray, which does not use its output or working directory for anything else."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # Ray's would exit without a checkpoint
     os.chdir(folder)
     with Path(log).open("ab") as file:
         os.dup2(file.fileno(), 1)
@@ -133,7 +151,7 @@ def _train_in_worker(words: tuple[str, ...], log: str, folder: str) -> int:
     except Exception as error:
         traceback.print_exc()
         print(f"dae: {' '.join(str(error).split())}", flush=True)
-        return 2
+        return error.exit_code if isinstance(error, RunProblem) else 2
 
 
 LAUNCHERS: dict[str, Callable[[SweepConfig], Launcher]] = {"local": LocalProcesses, "ray": RayCluster}

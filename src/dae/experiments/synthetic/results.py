@@ -47,6 +47,8 @@ class Results:
     def open(self, made_with: dict[str, Any]) -> None:
         """Take over what the folder holds already; refuse it if its settings are others."""
         described = self.folder / "settings.json"
+        if self.table.exists() and not described.exists():
+            raise RunProblem(f"{self.table} is there without its settings.json: choose another --out")
         if not described.exists():
             content = json.dumps({"settings": self._settings, "made_with": made_with}, indent=2)
             write_atomically(described, content.encode() + b"\n")

@@ -21,18 +21,18 @@ def run(config: SyntheticConfig) -> int:
     """Run the experiment, or the rest of it, and return the exit code."""
     device = _device(config.device)
     results = Results(config.out, config.to_json())
+    figures = [config.out / f"synthetic.{kind}" for kind in ("png", "svg", "pdf")]
     with RunFolder(config.out).locked(), StopSignals():
-        results.open(made_with())
         try:
+            results.open(made_with())
             _train_missing(config, device, results)
+            results.write_means(config.methods, config.seeds)
+            draw(config, results, *figures)
+            told = summarize(config, results)
+            write_atomically(config.out / "summary.txt", told.encode() + b"\n")
         except Stopped as stopped:
             print(f"\nstopped by {stopped}; finished seeds are kept. The same command continues.", flush=True)
             return stopped.exit_code
-        results.write_means(config.methods, config.seeds)
-        figures = [config.out / f"synthetic.{kind}" for kind in ("png", "svg", "pdf")]
-        draw(config, results, *figures)
-        told = summarize(config, results)
-        write_atomically(config.out / "summary.txt", told.encode() + b"\n")
     print(told)
     print(f"data    {results.table}\nmeans   {results.means}\nfigure  {', '.join(map(str, figures))}")
     return 0

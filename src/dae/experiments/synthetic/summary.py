@@ -57,6 +57,8 @@ def _compare(dae: np.ndarray, gae: np.ndarray) -> str:
     """Say who is ahead when."""
     lead = gae - dae
     behind = np.flatnonzero(lead >= 0)
+    if not np.any(lead):
+        return "Their policies are equally good throughout."
     if lead[-1] >= 0:
         return "At the end GAE's policy is ahead of DAE's."
     if not np.any(lead > 0):
