@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from dae.experiments.config import TrainConfig
 from dae.experiments.train import train
 from dae.runs import RunFolder, RunProblem
 from tests.experiments.small import ALWAYS, BREAKOUT, outcome, small
-from tests.experiments.sweep.torture import Fork
+from tests.experiments.sweep.torture import Fork, has_checkpoint, wait_until
 
 PROCESSES = ["--nproc-per-node=2", "--standalone", "-m", "dae", "train"]
 
@@ -69,8 +68,7 @@ def test_two_processes_make_one_run_that_resumes_exactly(tmp_path: Path) -> None
 
     pair = Pair(stopped, tmp_path / "stopped.txt")
     stopped_folder = RunFolder(stopped.folder)
-    while stopped_folder.checkpoints.newest(print) is None:
-        time.sleep(0.02)
+    wait_until(lambda: has_checkpoint(stopped_folder))
     os.kill(pair.processes[1].pid, signal.SIGTERM)  # one of them is enough
     assert pair.wait() == [143, 143]
     assert (tmp_path / "stopped.txt").read_text().count("stopped by SIGTERM; nothing is lost") == 1
@@ -106,8 +104,7 @@ def test_torchrun_stops_and_resumes_exactly(tmp_path: Path) -> None:
     finish(start(tmp_path / "plain", *words))
     plain, stopped = (RunFolder(small(tmp_path / name, *words).folder) for name in ("plain", "stopped"))
     process = start(tmp_path / "stopped", *words)
-    while stopped.checkpoints.newest(print) is None:
-        time.sleep(0.02)
+    wait_until(lambda: has_checkpoint(stopped))
     os.kill(process.pid, signal.SIGTERM)  # torchrun passes it on
     told, _ = process.communicate(timeout=60)
     assert process.returncode != 0
@@ -121,11 +118,10 @@ def test_kills_of_all_processes_change_nothing(tmp_path: Path) -> None:
     words = ["--frames", "8K"]
     finish(start(tmp_path / "plain", *words))
     plain, killed = (RunFolder(small(tmp_path / name, *words).folder) for name in ("plain", "killed"))
-    for kill in range(4):
+    for _ in range(4):
+        before = killed.checkpoints.newest_frames()
         process = start(tmp_path / "killed", *words)
-        before = kill and killed.checkpoints.newest(print).frames  # type: ignore[union-attr]
-        while (now := killed.checkpoints.newest(print)) is None or now.frames == before:
-            time.sleep(0.02)
+        wait_until(lambda before=before: killed.checkpoints.newest_frames() > before)
         subprocess.run(["pkill", "-KILL", "-f", str(tmp_path / "killed")], check=True)
         process.communicate(timeout=60)
     finish(start(tmp_path / "killed", *words))

@@ -17,7 +17,17 @@ from dae.experiments.sweep.driver import sweep
 from dae.experiments.sweep.launchers import LAUNCHERS
 from dae.runs import RunFolder
 from dae.runs.problem import InUse
-from tests.experiments.sweep.torture import SMALL, Fork, Forks, finished, killed_until_done, outcomes, workers
+from tests.experiments.sweep.torture import (
+    SMALL,
+    Fork,
+    Forks,
+    finished,
+    has_checkpoint,
+    killed_until_done,
+    outcomes,
+    wait_until,
+    workers,
+)
 
 
 def cartpoles(out: Path, *words: str, frames: str = "3K", seeds: str = "1") -> list[str]:
@@ -123,8 +133,7 @@ def test_a_run_that_someone_else_trains_is_waited_for_and_taken_over_when_they_d
         return 0
 
     holder = Fork(hold, tmp_path / "holder.txt")
-    while not folder.is_locked():
-        time.sleep(0.02)
+    wait_until(folder.is_locked)
     driver = Fork(lambda: sweep(config), tmp_path / "driver.txt")
     time.sleep(1.0)
     assert driver.exit_code() is None
@@ -168,8 +177,7 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
     config = read([*cartpoles(tmp_path, frames="30K"), "--advantages", "dae"])
     folder = planned_runs(config)[0].folder
     driver = Fork(lambda: sweep(config), tmp_path / "driver.txt")
-    while folder.checkpoints.newest(print) is None:
-        time.sleep(0.05)
+    wait_until(lambda: has_checkpoint(folder))
     os.kill(driver.pid, signal.SIGTERM)
     assert driver.wait() == 143
     assert not folder.is_locked()

@@ -60,11 +60,20 @@ class Fork:
         return self._ended
 
     def wait(self, seconds: float = 120) -> int:
-        deadline = time.monotonic() + seconds
-        while (code := self.exit_code()) is None:
-            assert time.monotonic() < deadline, "it does not end"
-            time.sleep(0.02)
-        return code
+        wait_until(lambda: self.exit_code() is not None, seconds)
+        assert self._ended is not None
+        return self._ended
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.02)
+
+
+def has_checkpoint(folder: RunFolder) -> bool:
+    return folder.checkpoints.newest_frames() > 0
 
 
 def outcomes(config: SweepConfig) -> dict[str, Outcome]:
