@@ -5,6 +5,7 @@ always have room for a whole group, whoever is there: so every number is rounded
 the same bits whatever other seeds run beside it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,7 +62,7 @@ class Walks:
         }
 
 
-class Estimator:
+class Estimator(ABC):
     """How a method trains its critic and reads advantages from it. `outputs` is the critic's, (S, heads, L)."""
 
     heads: int
@@ -69,16 +70,16 @@ class Estimator:
     def __init__(self, gamma: float, lam: float) -> None:
         self.gamma, self.lam = gamma, lam
 
-    def prepare(self, walks: Walks, outputs: Tensor) -> None:
+    def prepare(self, walks: Walks, outputs: Tensor) -> None:  # noqa: B027 (most have nothing to prepare)
         """Once an iteration, before the critic changes."""
 
+    @abstractmethod
     def loss(self, walks: Walks, outputs: Tensor) -> Tensor:
         """Return the critics' loss, a mean over all steps of the group."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advantages(self, walks: Walks, outputs: Tensor) -> Tensor:
         """Return the estimates for the actions taken, (S, N, L)."""
-        raise NotImplementedError
 
 
 class DAE(Estimator):
