@@ -24,9 +24,12 @@ def parse_count(text: str) -> int:
     """Read a whole number such as 500000, 500K, 10M or 1.5e6."""
     units = {"K": 1e3, "M": 1e6, "B": 1e9}
     unit = units.get(text[-1:].upper(), 1.0)
-    number = float(text[:-1] if unit > 1 else text) * unit
+    try:
+        number = float(text[:-1] if unit > 1 else text) * unit
+    except ValueError:
+        number = math.nan
     if not math.isfinite(number) or number != int(number):
-        raise ValueError(f"{text} is no whole number")
+        raise ValueError(f"{text!r} is no whole number, such as 12345, 500K or 10M")
     return int(number)
 
 

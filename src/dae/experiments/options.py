@@ -5,7 +5,6 @@ import dataclasses
 import io
 import re
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
 from typing import Any, TypeVar
 
 import tyro
@@ -39,10 +38,15 @@ def _with_values(what: Callable[..., Any], arguments: Sequence[str]) -> list[str
     """Write out what a switch alone says: --dry-run is --dry-run True."""
     fields = dataclasses.fields(what) if dataclasses.is_dataclass(what) else ()
     switches = {f"--{field.name.replace('_', '-')}" for field in fields if field.type is bool}
-    words = []
-    for word, following in zip_longest(arguments, arguments[1:]):
-        words += [word, "True"] if word.replace("_", "-") in switches and following not in ("True", "False") else [word]
-    return words
+    words: list[str] = []
+    of_switch = False
+    for word in arguments:
+        said = word.title()
+        if of_switch and said not in ("True", "False"):
+            words.append("True")
+        words.append(said if of_switch and said in ("True", "False") else word)
+        of_switch = word.replace("_", "-") in switches
+    return [*words, "True"] if of_switch else words
 
 
 def _in_one_line(box: str) -> str:

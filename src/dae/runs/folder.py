@@ -84,10 +84,19 @@ class RunFolder:
     def read_episodes(self) -> Episodes:
         return read_episodes(self.monitor)
 
+    def make(self) -> None:
+        """Make the folder, if it is not there."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise RunProblem(
+                f"{self.path} cannot be a folder, because a file is in its place: choose another"
+            ) from error
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes out; the lock goes with the process, however it ends."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        self.make()
         with (self.path / "lock").open("a+") as file:
             deadline = time.monotonic() + _SECONDS_FOR_A_LOOK
             while not _take(file, fcntl.LOCK_EX):
@@ -108,7 +117,7 @@ class RunFolder:
         try:
             with (self.path / "lock").open() as file:
                 return not _take(file, fcntl.LOCK_SH)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
 

@@ -200,7 +200,8 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
         (["smoke", "--envs", "CartPole-v1", "CartPole-v1"], "each must be named once"),
         (["smoke", "--gpus-per-run", "1"], "only --launcher ray hands out GPUs"),
         (["smoke", "--jobs", "-1"], "jobs is -1: it must be at least 0"),
-        (["smkoe"], "smkoe"),
+        (["smoke", "--settings", "frames="], "'' is no whole number, such as 12345, 500K or 10M"),
+        (["smkoe"], "suite is 'smkoe': it must be one of minatar, atari, ablation, smoke"),
     ],
 )
 def test_a_mistake_gets_one_line_and_starts_nothing(
@@ -211,6 +212,19 @@ def test_a_mistake_gets_one_line_and_starts_nothing(
     assert told.count("\n") == 1
     assert message in told
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    for words in (["sweep", "smoke"], ["synthetic", "--seeds", "1", "--iterations", "1"]):
+        assert main([*words, "--out", str(tmp_path / "file")]) == 2
+        assert "because a file is in its place: choose another" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--dry-run"], ["--dry_run"], ["--dry-run", "true"], ["--dry-run", "True"]])
+def test_a_switch_may_stand_alone(words: list[str]) -> None:
+    assert read([*words, "smoke"] if len(words) == 2 else ["smoke", *words, "--jobs", "1"]).dry_run
+    assert not read(["smoke", "--dry-run", "false"]).dry_run
 
 
 @pytest.mark.usefixtures("forks")

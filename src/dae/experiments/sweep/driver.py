@@ -127,7 +127,7 @@ class _Sweep:
             if job.run.folder.is_locked():
                 job.state = "elsewhere"
                 continue
-            job.run.folder.path.mkdir(parents=True, exist_ok=True)
+            job.run.folder.make()
             job.frames_at_start = job.run.folder.checkpoints.newest_frames()
             job.handle, job.state = self._launcher.start(job.run), "running"
             free -= 1

@@ -26,8 +26,12 @@ def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
         axes.set_xlabel("iteration")
         axes.set_xlim(1, max(2, config.iterations))
     left.legend(frameon=False)
-    shown = "mean and one standard error" if config.seeds > 1 else "one seed"
-    figure.suptitle(f"Chain of {config.states} states, {config.seeds} seeds, {shown}", fontsize=10, color="0.35")
+    shown = ", mean and one standard error" if config.seeds > 1 else ""
+    figure.suptitle(
+        f"Chain of {config.states} states, {_seeds(config)}{shown}",
+        fontsize=10,
+        color="0.35",
+    )
     save_figure(figure, *paths)
 
 
@@ -36,7 +40,7 @@ def summarize(config: SyntheticConfig, results: Results) -> str:
     end = config.iterations
     stations = [i for i in (50, 200, 500) if i < end] + [end]
     told = [
-        f"Chain of {config.states} states, γ {config.gamma:g}, {end} iterations, {config.seeds} seeds"
+        f"Chain of {config.states} states, γ {config.gamma:g}, {end} iterations, {_seeds(config)}"
         + (" (mean ± standard error)." if config.seeds > 1 else ".")
     ]
     final = {}
@@ -68,3 +72,7 @@ def _compare(dae: np.ndarray, gae: np.ndarray) -> str:
         f"GAE's policy is ahead until iteration {behind[-1] + 1} (by {lead[best]:.1f} at most, at iteration "
         f"{best + 1}), DAE's from then on."
     )
+
+
+def _seeds(config: SyntheticConfig) -> str:
+    return "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
