@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import torch
-
-from dae.experiments.building import make_env, make_model
-from dae.experiments.config import parse
 from dae.experiments.state import Books, take_checkpoint
+
+from dae.experiments.config import parse
+from dae.experiments.training.building import make_env, make_model
 from dae.runs import Checkpoints
 
 CASES = {

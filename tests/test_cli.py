@@ -63,8 +63,8 @@ def test_a_mistake_gets_one_line_and_an_exit_code(arguments: list[str], message:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("thoery", "dae: 'thoery' is no command; did you mean theory?\n"),
-        ("x", "dae: 'x' is no command; choose one of "),
+        ("thoery", "dae: 'thoery' is not a command; did you mean theory?\n"),
+        ("x", "dae: 'x' is not a command; choose one of "),
     ],
 )
 def test_an_unknown_command_gets_one_line_with_a_remedy(word: str, message: str) -> None:

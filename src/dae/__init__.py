@@ -4,42 +4,34 @@ The names below are the public interface. They load on first use, so that readin
 `dae --help` does not wait for PyTorch. Importing the package makes the MinAtar ids known to gymnasium.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dae.envs.registration import register_minatar
+from dae.envs import register_minatar
+from dae.lazy import load_lazily
 
 if TYPE_CHECKING:
     from dae.agent import PPO
     from dae.core import center, dae_loss, gae
     from dae.envs import make_vec_env
-    from dae.experiments.runs import load_run
+    from dae.experiments.loading import load_run
 
 __version__ = "0.1.0.dev0"
 
-_HOME = {
+_HOMES = {
     "PPO": "dae.agent",
     "center": "dae.core",
     "dae_loss": "dae.core",
     "gae": "dae.core",
-    "load_run": "dae.experiments.runs",
+    "load_run": "dae.experiments.loading",
     "make_vec_env": "dae.envs",
+    **{room: f"dae.{room}" for room in ("agent", "core", "envs", "runs", "theory")},
 }
-
-_ROOMS = ("agent", "core", "envs", "runs", "theory")
 
 __all__ = ["PPO", "__version__", "center", "dae_loss", "gae", "load_run", "make_vec_env"]
 
 register_minatar()
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"dae.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'dae' has no attribute '{name}'; its public names are {', '.join(__all__)}")
-    return getattr(import_module(_HOME[name]), name)
+__getattr__ = load_lazily("dae", _HOMES)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME, *_ROOMS])
+    return sorted([*globals(), *_HOMES])

@@ -1,6 +1,5 @@
 """The `dae` command. Each subcommand imports what it needs when it runs, so that `dae --help` is quick."""
 
-import difflib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +7,9 @@ from pathlib import Path
 import tyro
 
 from dae import __version__
-from dae.experiments.signals import Stopped
-from dae.runs.problem import RunProblem
+from dae.errors import UserError, nearest
+from dae.terminal.boundary import exit_code_of
+from dae.terminal.options import read_options
 
 
 def train(arguments: list[str]) -> int:
@@ -17,14 +17,13 @@ def train(arguments: list[str]) -> int:
     from dae.experiments.config import parse
 
     config = parse(arguments)
-    from dae.experiments.train import train
+    from dae.experiments.training.run import train
 
     return train(config)
 
 
 def sweep(arguments: list[str]) -> int:
     """Train a grid of runs: environments, estimators, networks, seeds."""
-    from dae.experiments.options import read_options
     from dae.experiments.sweep.config import SweepConfig
 
     config = read_options(SweepConfig, "dae sweep", arguments).checked()
@@ -35,7 +34,6 @@ def sweep(arguments: list[str]) -> int:
 
 def play(arguments: list[str]) -> int:
     """Measure a trained agent over many episodes, and record one."""
-    from dae.experiments.options import read_options
     from dae.experiments.play import PlayConfig, play
 
     return play(read_options(PlayConfig, "dae play", arguments))
@@ -43,8 +41,7 @@ def play(arguments: list[str]) -> int:
 
 def runs(arguments: list[str]) -> int:
     """List the runs in a folder: state, frames, score, speed."""
-    from dae.experiments.options import read_options
-    from dae.experiments.runs import list_runs
+    from dae.runs.listing import list_runs
 
     def choose(folder: tyro.conf.Positional[Path] = Path("runs")) -> Path:
         """List the runs in a folder.
@@ -60,7 +57,6 @@ def runs(arguments: list[str]) -> int:
 
 def synthetic(arguments: list[str]) -> int:
     """Run the paper's chain experiment: estimated against true advantages."""
-    from dae.experiments.options import read_options
     from dae.experiments.synthetic.config import SyntheticConfig
 
     config = read_options(SyntheticConfig, "dae synthetic", arguments).checked()
@@ -71,7 +67,6 @@ def synthetic(arguments: list[str]) -> int:
 
 def report(arguments: list[str]) -> int:
     """Put finished runs together: tables, statistics and figures beside the paper's, and a page with all of it."""
-    from dae.experiments.options import read_options
 
     def choose(
         runs: tyro.conf.Positional[tuple[Path, ...]] = (Path("runs"),), out: Path = Path("report")
@@ -85,12 +80,13 @@ def report(arguments: list[str]) -> int:
         return runs, out
 
     roots, out = read_options(choose, "dae report", arguments)
-    from dae.experiments.progress import WorkProgress
-    from dae.report import analyse, find_folders, read_runs, write_report
+    from dae.report import analyse, read_results, write_report
+    from dae.runs import find_runs
+    from dae.terminal.progress import WorkProgress
 
-    folders = find_folders(roots)
+    folders = find_runs(roots)
     with WorkProgress(len(folders), 0, "runs") as progress:
-        records = read_runs(folders, lambda: progress.advance(1, "reading", ""))
+        records = read_results(folders, lambda: progress.advance(1, "reading", ""))
     analysis = analyse(records)
     print(analysis.counted)
     for line in analysis.departures:
@@ -101,7 +97,6 @@ def report(arguments: list[str]) -> int:
 
 def theory(arguments: list[str]) -> int:
     """Print a worked case: what the paper's losses converge to on a random finite MDP."""
-    from dae.experiments.options import read_options
 
     def choose(
         states: int = 5, actions: int = 2, gamma: float = 0.9, steps: int = 3, seed: int = 0
@@ -148,17 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_help())
         return 0
-    try:
-        return _command(arguments[0])(arguments[1:])
-    except KeyboardInterrupt:
-        return 130
-    except Stopped as stopped:
-        return stopped.exit_code
-    except Exception as error:
-        if not _is_the_users_to_solve(error):
-            raise
-        print(f"dae: {' '.join(str(error).split())}", file=sys.stderr)
-        return error.exit_code if isinstance(error, RunProblem) else 2
+    return exit_code_of(lambda: _command(arguments[0])(arguments[1:]))
 
 
 def _help() -> str:
@@ -177,16 +162,8 @@ def _help() -> str:
 
 
 def _command(name: str) -> Callable[[list[str]], int]:
-    """Return a command, or refuse a word that is none, with the one that it is most like."""
-    if name in COMMANDS:
-        return COMMANDS[name]
-    near = difflib.get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(COMMANDS)}"
-    raise RunProblem(f"{name!r} is no command; {hint}")
-
-
-def _is_the_users_to_solve(error: Exception) -> bool:
-    """Tell a mistake in the input, or a disk that says no, from an error of ours, which keeps its traceback."""
-    import gymnasium as gym
-
-    return isinstance(error, RunProblem | ValueError | OSError | gym.error.Error)
+    """Return a command, or refuse an unknown word, with the command that it is most like."""
+    if name not in COMMANDS:
+        hint = nearest(name, COMMANDS, f"choose one of {', '.join(COMMANDS)}")
+        raise UserError(f"{name!r} is not a command{hint}")
+    return COMMANDS[name]

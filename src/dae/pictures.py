@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colours that people with any colour vision can tell apart (Okabe and Ito).
-COLOURS = {"dae": "#0072b2", "gae": "#d55e00", "duel": "#009e73", "indirect": "#cc79a7", "monte-carlo": "#e69f00"}
-NAMES = {"dae": "DAE", "gae": "GAE", "duel": "Duel", "indirect": "Indirect", "monte-carlo": "Monte-Carlo DAE"}
-
 
 def new_figure(width: float, height: float, *, rows: int = 1, columns: int = 1) -> "tuple[Figure, list[Axes]]":
     """Return a figure of so many inches and its panels, row by row."""

@@ -95,14 +95,14 @@ def test_the_papers_defaults() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"advantage": "gaee"}, "advantage='gaee' is not known; choose one of dae, gae, duel, indirect"),
+        ({"advantage": "gaee"}, "advantage='gaee' is not known; choose one of gae, dae, duel, indirect"),
         ({"gamma": 1.5}, r"gamma is 1.5: it must be in \[0, 1\]"),
         ({"gae_lambda": float("nan")}, "gae_lambda is nan"),
         ({"n_epochs": 0}, "n_epochs is 0: it must be an integer of at least 1"),
         ({"n_steps": 0}, "n_steps is 0"),
         ({"learning_rate": float("nan")}, "learning_rate is nan: it must be a number of at least 0 or a schedule"),
         ({"clip_range": 0}, "clip_range is 0: it must be a positive number or a schedule"),
-        ({"max_grad_norm": 0}, "max_grad_norm is 0: it must be positive, or None for no clipping"),
+        ({"max_grad_norm": 0}, "max_grad_norm is 0: it must be a positive number, or None for no clipping"),
         ({"gamma": "0.9"}, r"gamma is '0.9': it must be in \[0, 1\]"),
         ({"n_steps": True}, "n_steps is True"),
         ({"normalize_advantage": "no"}, "normalize_advantage is 'no': it must be True or False"),
@@ -123,12 +123,12 @@ def test_settings_that_cannot_work_are_refused(arguments: dict[str, Any], messag
 
 
 def test_a_minibatch_that_is_no_multiple_of_a_row_is_announced() -> None:
-    with pytest.warns(UserWarning, match="batch_size=24 is no multiple of n_steps=16.*minibatches have 16 frames"):
+    with pytest.warns(UserWarning, match="batch_size=24 is not a multiple of n_steps=16.*minibatches have 16 frames"):
         dae.PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=24)
 
 
 @pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])
-@pytest.mark.filterwarnings("ignore:batch_size=64 is no multiple:UserWarning")
+@pytest.mark.filterwarnings("ignore:batch_size=64 is not a multiple:UserWarning")
 @pytest.mark.parametrize("sizes", [(2048, 64), (40, 64), (7, 3), (1, 1)], ids=str)
 def test_any_sizes_that_sb3_takes_train(advantage: str, sizes: tuple[int, int]) -> None:
     """Most agents of Stable-Baselines3 have rows longer than a minibatch: these are cut."""
@@ -225,7 +225,7 @@ def test_credit_is_centred_under_the_current_policy(advantage: str) -> None:
 
 
 def test_credit_of_gae_is_refused() -> None:
-    with pytest.raises(ValueError, match="models no advantages of its own"):
+    with pytest.raises(ValueError, match="does not model the advantages of all actions"):
         dae.PPO("MlpPolicy", cartpole(), advantage="gae").advantages(np.zeros((1, 4), np.float32))
 
 

@@ -19,7 +19,7 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 import dae
 from dae.agent import register
 from dae.agent.encoding import REGISTERED
-from dae.plain import decode, encode
+from dae.serialization import decode, encode
 from tests.agent.worlds import Spaces
 
 SMALL = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "seed": 0}
@@ -138,14 +138,14 @@ def test_a_malicious_file_is_refused_and_runs_nothing(tmp_path: Path) -> None:
         if name == "undeclared pickled part":
             dae.PPO.load(tmp_path / "bad.zip")  # it is not looked at
         else:
-            with pytest.raises(ValueError, match=r"bad\.zip|not registered|no kind of data"):
+            with pytest.raises(ValueError, match=r"bad\.zip|not registered|not a kind of data"):
                 dae.PPO.load(tmp_path / "bad.zip")
         assert not marker.exists(), name
     (tmp_path / "bad.zip").write_bytes(payload)
-    with pytest.raises(ValueError, match="damaged or no saved agent"):
+    with pytest.raises(ValueError, match="damaged or not a saved agent"):
         dae.PPO.load(tmp_path / "bad.zip")
     (tmp_path / "bad.zip").write_bytes((tmp_path / "good.zip").read_bytes()[:-40])
-    with pytest.raises(ValueError, match="damaged or no saved agent"):
+    with pytest.raises(ValueError, match="damaged or not a saved agent"):
         dae.PPO.load(tmp_path / "bad.zip")
     assert not marker.exists()
     with pytest.raises(FileNotFoundError, match="no saved agent at"):

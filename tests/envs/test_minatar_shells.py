@@ -19,7 +19,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 import dae
 from dae.envs.minatar import MinAtarEnv, MinAtarVectorEnv
-from dae.envs.registration import MINATAR_IDS
+from dae.envs.minatar.family import MINATAR_IDS
 
 OPTIONS: dict[str, Any] = {"sticky_action_prob": 0.1, "difficulty_ramping": True, "max_episode_steps": 20}
 
@@ -221,7 +221,7 @@ def test_any_gymnasium_id_works_through_the_same_door() -> None:
         (("MinAtar/Breakout-v1", 0), {}, "n_envs is 0"),
         (("CartPole-v1", 0), {}, "n_envs is 0"),
         (("CartPole-v1", True), {}, "n_envs is True"),
-        (("MinAtar/Breakout-v1", 2), {"sticky": 0.1}, "sticky is no option of MinAtar/Breakout-v1; choose from"),
+        (("MinAtar/Breakout-v1", 2), {"sticky": 0.1}, "sticky is not an option of MinAtar/Breakout-v1; choose from"),
         (("MinAtar/Breakout-v1", 2), {"render_mode": "human"}, "render_mode='human' is not known"),
     ],
 )

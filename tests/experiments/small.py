@@ -45,5 +45,5 @@ def outcome(folder: RunFolder) -> Outcome:
     return (
         weights_hash(folder),
         episodes(folder),
-        {key: status[key] for key in ("state", "frames", "episodes", "score")},
+        {key: getattr(status, key) for key in ("state", "frames", "episodes", "score")},
     )

@@ -13,9 +13,10 @@ import gymnasium as gym
 import pytest
 
 from dae.cli import main
+from dae.errors import UserError
 from dae.experiments.config import TrainConfig
-from dae.experiments.train import train
-from dae.runs import RunFolder, RunProblem
+from dae.experiments.training.run import train
+from dae.runs import RunFolder
 from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, Outcome, outcome, small, weights_hash
 
 COMMAND = [sys.executable, "-m", "dae"]
@@ -104,20 +105,31 @@ def test_a_signal_leaves_a_run_that_goes_on_exactly(
     assert process.returncode == code
     assert all(line.startswith(("dae: preparing", "dae: ready")) for line in err.splitlines()), err
     assert "nothing is lost. Continue with: dae train --resume" in out
-    assert RunFolder(stopped.folder).read_status()["state"] == "stopped"
+    assert RunFolder(stopped.folder).read_status().state == "stopped"
     assert in_another_process(stopped) == 0
     assert outcome(RunFolder(stopped.folder)) == undisturbed
 
 
-def test_a_signal_while_the_pictures_are_drawn_leaves_them_for_the_next_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: Outcome
+def test_a_run_is_finished_before_its_pictures_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], undisturbed: Outcome
 ) -> None:
-    config = small(tmp_path, "--frames", "6K")
+    """A signal while they are drawn leaves them for the next time, an error is announced; the run is finished."""
+    config = small(tmp_path, "--frames", "6K", "--pictures", "True")
     with monkeypatch.context() as patch:
-        patch.setattr("dae.experiments.train.summarize", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+        patch.setattr("dae.experiments.training.run.draw_pictures", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         assert in_another_process(config) == 143
-    assert RunFolder(config.folder).read_status()["state"] == "stopped"
-    assert in_another_process(config) == 0
+    assert outcome(RunFolder(config.folder)) == undisturbed
+    assert not (config.folder / "learning_curve.png").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr("dae.experiments.training.summary.draw_learning_curve", lambda *_: 1 / 0)
+        assert train(config) == 0
+    captured = capsys.readouterr()
+    assert "is finished already" in captured.out
+    assert "the pictures could not be drawn (ZeroDivisionError: division by zero); details: " in captured.err
+    assert "draw_learning_curve" in (config.folder / "error.txt").read_text()
+    assert train(config) == 0
+    assert (config.folder / "learning_curve.png").exists()
+    assert (config.folder / "episode.gif").exists()
     assert outcome(RunFolder(config.folder)) == undisturbed
 
 
@@ -151,7 +163,7 @@ def test_a_moved_run_with_an_unusual_name_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "später 漢字 with spaces"
     shutil.move(config.folder, folder)
     assert main(["train", "--resume", str(folder), *ALWAYS[-4:]]) == 0
-    assert RunFolder(folder).read_status()["state"] == "finished"
+    assert RunFolder(folder).read_status().state == "finished"
     assert train(config) == 0, "the old place starts anew"
     assert weights_hash(RunFolder(config.folder)) == weights_hash(RunFolder(folder))
 
@@ -173,7 +185,7 @@ def test_damage_is_announced_and_the_checkpoint_before_it_used(
     (damaged.folder / "status.json").unlink()
     for checkpoint in (damaged.folder / "checkpoints").iterdir():
         (checkpoint / "state.json").unlink()
-    with pytest.raises(RunProblem, match=r"no checkpoint in .* can be used"):
+    with pytest.raises(UserError, match=r"no checkpoint in .* can be used"):
         train(damaged)
 
 
@@ -184,7 +196,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     (mine.folder / "status.json").unlink()
     shutil.rmtree(mine.folder / "checkpoints")
     shutil.copytree(foreign.folder / "checkpoints", mine.folder / "checkpoints")
-    with pytest.raises(RunProblem, match=r"gamma is 0\.9 there and 0\.99 here"):
+    with pytest.raises(UserError, match=r"gamma is 0\.9 there and 0\.99 here"):
         train(mine)
 
 
@@ -237,7 +249,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     code = """
 import resource, sys
 from tests.experiments.small import small
-from dae.experiments.train import train
+from dae.experiments.training.run import train
 from pathlib import Path
 peaks = []
 for frames in ("10K", "80K"):

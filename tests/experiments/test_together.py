@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from dae.errors import UserError
 from dae.experiments.config import TrainConfig
-from dae.experiments.train import train
-from dae.runs import RunFolder, RunProblem
+from dae.experiments.training.run import train
+from dae.runs import RunFolder
 from tests.experiments.small import ALWAYS, BREAKOUT, outcome, small
 from tests.experiments.sweep.torture import Fork, has_checkpoint, wait_until
 
@@ -63,7 +64,7 @@ def test_two_processes_make_one_run_that_resumes_exactly(tmp_path: Path) -> None
     told = (tmp_path / "plain.txt").read_text()
     assert told.count("2 processes of 1 threads") == told.count("score at the start") == 1
     folder = RunFolder(plain.folder)
-    assert folder.read_status()["state"] == "finished"
+    assert folder.read_status().state == "finished"
     assert sum(int(length) for _, length, _ in outcome(folder)[1]) >= 3000
 
     pair = Pair(stopped, tmp_path / "stopped.txt")
@@ -72,8 +73,8 @@ def test_two_processes_make_one_run_that_resumes_exactly(tmp_path: Path) -> None
     os.kill(pair.processes[1].pid, signal.SIGTERM)  # one of them is enough
     assert pair.wait() == [143, 143]
     assert (tmp_path / "stopped.txt").read_text().count("stopped by SIGTERM; nothing is lost") == 1
-    assert stopped_folder.read_status()["state"] == "stopped"
-    with pytest.raises(RunProblem, match="was trained by 2 process"):
+    assert stopped_folder.read_status().state == "stopped"
+    with pytest.raises(UserError, match="was trained by 2 process"):
         train(stopped)
     assert Pair(stopped, tmp_path / "resumed.txt").wait() == [0, 0]
     assert outcome(stopped_folder) == outcome(folder)

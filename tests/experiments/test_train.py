@@ -19,9 +19,11 @@ from stable_baselines3.common.monitor import load_results
 
 import dae
 from dae.cli import main
-from dae.experiments.config import TrainConfig, format_count, parse, parse_count
-from dae.experiments.train import train
-from dae.runs import RunFolder, RunProblem
+from dae.errors import UserError
+from dae.experiments.config import TrainConfig, parse
+from dae.experiments.training.run import train
+from dae.runs import RunFolder
+from dae.terminal.options import format_count, parse_count
 from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, small
 
 COMMAND = [sys.executable, "-m", "dae"]
@@ -71,17 +73,17 @@ def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.Cap
         ([], "env is '': it must be an environment id, such as MinAtar/Breakout-v1"),
         (["MinAtar/Breakot-v1"], "environment 'MinAtar/Breakot-v1' is not known; did you mean MinAtar/Breakout-v1"),
         (["Pendulum-v1"], "needs discrete ones, because it sums over all of them; use --advantage gae"),
-        ([*BREAKOUT, "--frames", "abc"], "--frames: 'abc' is no whole number, such as 12345, 500K or 10M"),
+        ([*BREAKOUT, "--frames", "abc"], "--frames: 'abc' is not a whole number, such as 12345, 500K or 10M"),
         ([*BREAKOUT, "--frames", "0"], "frames is 0: it must be at least 1"),
         ([*BREAKOUT, "--framess", "3"], "Unrecognized options: --framess, 3; did you mean --frames?"),
-        ([*BREAKOUT, "--advantage", "gea"], "--advantage"),
+        ([*BREAKOUT, "--advantage", "gea"], "advantage='gea' is not known; choose one of gae, dae, duel, indirect"),
         ([*BREAKOUT, "--gamma", "1.5"], "gamma is 1.5: it must be in [0, 1]"),
-        ([*BREAKOUT, "--learning-rate", "nan"], "learning_rate is nan: it must be positive and finite"),
-        ([*BREAKOUT, "--clip-range", "0"], "clip_range is 0.0: it must be positive and finite"),
-        ([*BREAKOUT, "--epochs", "0"], "n_epochs is 0: it must be an integer of at least 1"),
+        ([*BREAKOUT, "--learning-rate", "nan"], "learning_rate is nan: it must be a number of at least 0"),
+        ([*BREAKOUT, "--clip-range", "0"], "clip_range is 0.0: it must be a positive number"),
+        ([*BREAKOUT, "--epochs", "0"], "epochs is 0: it must be an integer of at least 1"),
         ([*BREAKOUT, "--actors", "0"], "actors is 0: it must be at least 1"),
         ([*BREAKOUT, "--seed", "-1"], "seed is -1: it must be in [0, 2^32)"),
-        ([*BREAKOUT, "--network", "deep"], "network 'deep' is for Atari's pictures"),
+        ([*BREAKOUT, "--network", "deep"], "network is 'deep': for MinAtar/Breakout-v1 it must be baseline or wide"),
         ([*BREAKOUT, "--config", "none.toml"], "config file none.toml cannot be read: No such file or directory"),
         (["--resume", "nowhere"], "there is no run at nowhere: it has no config.json"),
         ([*BREAKOUT, "--out", "/proc/none"], "No such file or directory"),
@@ -139,8 +141,8 @@ def test_a_terminal_gets_a_bar(tmp_path: Path) -> None:
 def test_progress_without_a_terminal_is_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dae.experiments.progress._SECONDS_BETWEEN_LINES", 0.0)
-    monkeypatch.setattr("dae.experiments.train._SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("dae.terminal.progress._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("dae.experiments.training.recorder._SECONDS_BETWEEN_LOOKS", 0.0)
     assert train(small(tmp_path, "--frames", "500")) == 0
     out = capsys.readouterr().out
     assert re.search(r"training: \d+ of 500 frames, [\d,]+/s, \d+:\d\d left, last-100 score \S+, \d+ episodes\n", out)
@@ -157,7 +159,7 @@ def test_counts(text: str, number: int) -> None:
 
 @pytest.mark.parametrize("text", ["1.5", "K", "", "inf", "nan", "ten"])
 def test_counts_that_are_none(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no whole number|could not convert"):
+    with pytest.raises(ValueError, match=r"not a whole number|could not convert"):
         parse_count(text)
 
 
@@ -183,10 +185,10 @@ def test_a_config_file_is_between_preset_and_options(tmp_path: Path) -> None:
     assert (config.env, config.actors, config.frames, config.anneal) == ("MinAtar/Freeway-v1", 128, 3_000_000, False)
     assert config.max_grad_norm == 0.5
     file.write_text("framse = 3\n")
-    with pytest.raises(RunProblem, match=r"mine.toml: 'framse' is no setting; did you mean frames\?"):
+    with pytest.raises(UserError, match=r"mine.toml: 'framse' is not a setting; did you mean frames\?"):
         parse(["--config", str(file)])
     file.write_text("frames = \n")
-    with pytest.raises(RunProblem, match=r"config file .*mine.toml cannot be read"):
+    with pytest.raises(UserError, match=r"config file .*mine.toml cannot be read"):
         parse(["--config", str(file)])
 
 
@@ -203,10 +205,10 @@ def test_every_setting_has_a_sentence_of_help(capsys: pytest.CaptureFixture[str]
 
 def test_other_settings_for_the_same_folder_are_refused(tmp_path: Path) -> None:
     assert train(small(tmp_path, "--frames", "300")) == 0
-    with pytest.raises(RunProblem, match=r"other settings \(frames is 300 there and 400 here; gamma is"):
+    with pytest.raises(UserError, match=r"other settings \(frames is 300 there and 400 here; gamma is"):
         train(small(tmp_path, "--frames", "400", "--gamma", "0.9"))
     folder = small(tmp_path, "--frames", "300").folder
-    with pytest.raises(RunProblem, match="seed is 0 there and 1 here"):
+    with pytest.raises(UserError, match="seed is 0 there and 1 here"):
         parse(["--resume", str(folder), "--seed", "1"])
 
 
@@ -273,7 +275,7 @@ def test_a_faulty_environment_stops_the_run_and_leaves_a_good_checkpoint(
     assert len(err) == 1
     assert message in err[0]
     folder = RunFolder(config.folder)
-    assert folder.read_status()["state"] == "failed"
+    assert folder.read_status().state == "failed"
     model = dae.load_run(config.folder).model
     assert all(np.isfinite(p.detach().numpy()).all() for p in model.policy.parameters())
 
@@ -317,7 +319,7 @@ def test_no_file_of_a_run_can_run_code(tmp_path: Path) -> None:
         good = path.read_bytes()
         path.write_bytes(payload)
         for attempt in (lambda: dae.load_run(config.folder).model, lambda: dae.load_run(config.folder).episodes):
-            with contextlib.suppress(RunProblem, ValueError, KeyError):
+            with contextlib.suppress(UserError, ValueError, KeyError):
                 attempt()
         main(["runs", str(tmp_path)])
         path.write_bytes(good)

@@ -7,7 +7,8 @@ import numpy as np
 
 from dae.report.cells import Cells, make_cells
 from dae.report.normalising import fill, normalise
-from dae.report.reading import Run, find_folders, read_runs
+from dae.report.reading import Result, read_results
+from dae.runs import find_runs
 from tests.report.folders import write_run
 
 ASTERIX, BREAKOUT, FREEWAY = (f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway"))
@@ -20,7 +21,7 @@ def run(root: Path, env: str, method: str, seed: int, scores: Sequence[float], f
 
 
 def read(root: Path) -> Cells:
-    return make_cells(r for r in read_runs(find_folders([root])) if isinstance(r, Run))[0]
+    return make_cells(r for r in read_results(find_runs([root])) if isinstance(r, Result))[0]
 
 
 def test_empty_bins_have_the_value_before_and_before_the_first_episode_the_first() -> None:

@@ -7,18 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dae.errors import UserError
 from dae.report.cells import differences, make_cells
-from dae.report.reading import LeftOut, Run, bin_scores, find_folders, read_run, read_runs
-from dae.runs import Episodes, RunProblem, read_episodes
+from dae.report.reading import LeftOut, Result, bin_scores, read_result, read_results
+from dae.runs import Episodes, RunFolder, find_runs, read_episodes
 from tests.report.folders import write_run
 
 
 def test_a_run_is_reduced_to_its_scores(tmp_path: Path) -> None:
     episodes = [(float(i), 10 * i + 1) for i in range(150)]
-    run = read_run(write_run(tmp_path, episodes=episodes, frames=2000))
-    assert isinstance(run, Run)
+    run = read_result(RunFolder(write_run(tmp_path, episodes=episodes, frames=2000)))
+    assert isinstance(run, Result)
     assert (run.overall, run.last, run.episodes) == (74.5, 99.5, 150)
-    assert (run.env, run.method, run.network, run.seed, run.frames) == (
+    settings = run.settings
+    assert (settings.env, settings.advantage, settings.network, settings.seed, settings.frames) == (
         "MinAtar/Breakout-v1",
         "dae",
         "baseline",
@@ -70,8 +72,8 @@ def test_a_spoiled_folder_is_named_with_its_reason(case: str, tmp_path: Path) ->
     spoil, kind, reason = SPOILED[case]
     folder = write_run(tmp_path)
     spoil(folder)
-    assert find_folders([tmp_path]) == [folder]
-    left = read_run(folder)
+    assert [found.path for found in find_runs([tmp_path])] == [folder]
+    left = read_result(RunFolder(folder))
     assert isinstance(left, LeftOut)
     assert (left.path, left.kind) == (str(folder), kind)
     assert reason in left.reason
@@ -83,14 +85,14 @@ def test_settings_that_cannot_be_ordered_are_foreign(name: str, value: object, t
     config = json.loads((folder / "config.json").read_text())
     config["settings"][name] = value
     (folder / "config.json").write_text(json.dumps(config))
-    left = read_run(folder)
+    left = read_result(RunFolder(folder))
     assert isinstance(left, LeftOut)
     assert left.kind == "foreign"
 
 
 def test_unfinished_and_empty_runs_have_no_score(tmp_path: Path) -> None:
-    running = read_run(write_run(tmp_path, state="stopped"))
-    empty = read_run(write_run(tmp_path, seed=1, episodes=[]))
+    running = read_result(RunFolder(write_run(tmp_path, state="stopped")))
+    empty = read_result(RunFolder(write_run(tmp_path, seed=1, episodes=[])))
     assert isinstance(running, LeftOut)
     assert isinstance(empty, LeftOut)
     assert (running.kind, running.reason) == ("unfinished", "stopped after 1,000 of 1,000 frames")
@@ -100,7 +102,7 @@ def test_unfinished_and_empty_runs_have_no_score(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", ["1.0,2,3.0,4\n1.0,2\n5.0,6,7.0,8\n", "1.0,2,3.0,4\n\n", "nan,2,3.0,4\n", "x,2,3,4\n"])
 def test_damage_within_an_episode_file_is_an_error(rows: str, tmp_path: Path) -> None:
     (tmp_path / "monitor.csv").write_text(f"#{{}}\nr,l,t,frames\n{rows}")
-    with pytest.raises(RunProblem, match="is damaged"):
+    with pytest.raises(UserError, match="is damaged"):
         read_episodes(tmp_path / "monitor.csv")
 
 
@@ -112,17 +114,17 @@ def test_columns_are_found_by_name(tmp_path: Path) -> None:
 
 def test_a_folder_given_twice_counts_once_and_a_missing_one_is_refused(tmp_path: Path) -> None:
     folder = write_run(tmp_path)
-    assert find_folders([tmp_path, folder.parent]) == [folder]
-    with pytest.raises(RunProblem, match="there is no folder"):
-        find_folders([tmp_path / "none"])
+    assert [found.path for found in find_runs([tmp_path, folder.parent])] == [folder]
+    with pytest.raises(UserError, match="there is no folder"):
+        find_runs([tmp_path / "none"])
 
 
 def test_many_folders_are_read_by_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = [write_run(tmp_path, seed=seed, episodes=[(float(seed), 5)]) for seed in range(3)]
+    folders = [RunFolder(write_run(tmp_path, seed=seed, episodes=[(float(seed), 5)])) for seed in range(3)]
     monkeypatch.setattr("dae.report.reading._WORTH_PROCESSES", 2)
     told: list[None] = []
-    records = read_runs(folders, lambda: told.append(None))
-    assert [record.overall for record in records if isinstance(record, Run)] == [0.0, 1.0, 2.0]
+    records = read_results(folders, lambda: told.append(None))
+    assert [record.overall for record in records if isinstance(record, Result)] == [0.0, 1.0, 2.0]
     assert len(told) == 3
 
 
@@ -143,8 +145,8 @@ def test_cells_hold_what_differs_in_the_seed_alone(tmp_path: Path) -> None:
         write_run(tmp_path / "c", seed=seed, frames=500, actors=64)
     write_run(tmp_path / "d", seed=0, frames=9000)
     shutil.copytree(tmp_path / "a" / "MinAtar-Breakout-v1", tmp_path / "e")
-    records = read_runs(find_folders([tmp_path]))
-    cells, duplicates = make_cells(r for r in records if isinstance(r, Run))
+    records = read_results(find_runs([tmp_path]))
+    cells, duplicates = make_cells(r for r in records if isinstance(r, Result))
     (cell,) = cells
     assert (cell.seeds, cell.frames) == ([0, 1, 2], 1000)  # as many seeds as c, and more frames
     assert [(other.size, differences(other.settings, cell.settings)) for other in cell.others] == [

@@ -13,8 +13,9 @@ import pytest
 from dae.cli import main
 from dae.experiments.config import parse
 from dae.pictures import new_figure
-from dae.report import analyse, find_folders, read_runs, write_report
-from dae.report.inline import inline_svg
+from dae.report import analyse, read_results, write_report
+from dae.report.svg import inline_svg
+from dae.runs import find_runs
 from tests.report.browser import CHROMIUM, chromium
 from tests.report.folders import MADE_WITH, write_run
 
@@ -56,7 +57,7 @@ def write_runs(root: Path) -> None:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("report")
     write_runs(place / "runs")
-    write_report(analyse(read_runs(find_folders([place / "runs"]))), [Path("runs")], place / "out")
+    write_report(analyse(read_results(find_runs([place / "runs"]))), [Path("runs")], place / "out")
     return place / "out"
 
 
@@ -166,10 +167,10 @@ def test_a_figure_on_the_page_keeps_its_words_and_has_ids_of_its_own() -> None:
     figure, (axes,) = new_figure(2, 2)
     axes.plot([0, 1], [0.123456, 0.2], color="#0072b2")
     axes.set_yticks([0.12345])
-    text = inline_svg(figure, "name", 'a "description"')
+    text = inline_svg(figure, "name", 'a "description"', ["dae"])
     assert ">0.12345</text>" in text
     assert not re.search(r'\bd="[^"]*\.\d\d\d', text)
-    assert "var(--dae)" in text
+    assert "var(--method-dae)" in text
     assert "#000000" not in text
     assert 'aria-label="a &quot;description&quot;"' in text
     assert set(re.findall(r"#(name-[^)\"]+)", text)) <= set(re.findall(r' id="([^"]+)"', text))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dae.runs import Checkpoint, Checkpoints, RunProblem
+from dae.errors import UserError
+from dae.runs import Checkpoint, Checkpoints
 
 PARTS = {"agent.zip": b"weights" * 100, "state.json": b"{}"}
 
@@ -85,7 +86,7 @@ def test_a_damaged_checkpoint_is_announced_and_the_one_before_it_used(damage: ob
     assert len(announced) == 1
     assert f"{20:012d} cannot be used" in announced[0]
     damage(tmp_path / f"{10:012d}")  # type: ignore[operator]
-    with pytest.raises(RunProblem, match=r"no checkpoint in .* can be used; restore one from a backup"):
+    with pytest.raises(UserError, match=r"no checkpoint in .* can be used; restore one from a backup"):
         newest(checkpoints)
     checkpoints.save(Checkpoint(20, PARTS))
     assert newest(checkpoints)[0] == 20, "a damaged one is replaced"
@@ -95,7 +96,7 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     checkpoints = saved(tmp_path, 10)
     manifest = tmp_path / f"{10:012d}" / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_bytes()) | {"format": 2}))
-    with pytest.raises(RunProblem, match="has format 2; this version reads up to 1: upgrade"):
+    with pytest.raises(UserError, match="has format 2; this version reads up to 1: upgrade"):
         newest(checkpoints)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from stable_baselines3.common.monitor import load_results
 
-from dae.runs import RunFolder, RunProblem, read_episodes
+from dae.errors import UserError
+from dae.runs import Episodes, RunFolder, State, Status, read_episodes
 from dae.runs.episodes import EpisodeLog
 
 
@@ -23,13 +24,13 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
     folder = RunFolder(tmp_path)
     while not folder.is_locked():
         time.sleep(0.05)
-    folder.write_status(state="running")
-    assert folder.read_status()["state"] == "running"
-    with pytest.raises(RunProblem, match=rf"in use by another process \(process {process.pid}\)"), folder.locked():
+    folder.write_status(Status(state=State.RUNNING))
+    assert folder.read_status().state is State.RUNNING
+    with pytest.raises(UserError, match=rf"in use by another process \(process {process.pid}\)"), folder.locked():
         pass
     process.kill()
     process.join()
-    assert folder.read_status()["state"] == "interrupted"
+    assert folder.read_status().state is State.INTERRUPTED
     with folder.locked():
         assert folder.is_locked()
 
@@ -53,8 +54,6 @@ def test_episodes_are_read_back_by_us_and_by_sb3(tmp_path: Path) -> None:
 
 
 def test_the_papers_scores() -> None:
-    from dae.runs import Episodes
-
     scores = np.arange(250.0)
     zeros = np.zeros(250, np.int64)
     episodes = Episodes(scores, zeros, scores, zeros)
@@ -70,13 +69,13 @@ def test_the_papers_scores() -> None:
 )
 def test_a_config_that_is_none_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(content)
-    with pytest.raises(RunProblem, match="is not the config of a run"):
+    with pytest.raises(UserError, match="is not the config of a run"):
         RunFolder(tmp_path).read_config()
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"schema": 99}')
-    with pytest.raises(RunProblem, match="newer version"):
+    with pytest.raises(UserError, match="newer version"):
         RunFolder(tmp_path).read_config()
-    with pytest.raises(RunProblem, match=r"no config.json"):
+    with pytest.raises(UserError, match=r"no config.json"):
         RunFolder(tmp_path / "none").read_config()

@@ -8,7 +8,8 @@ from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, Line
 
 from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
 from dae.agent.policy import CnnPolicy, MlpPolicy, MultiInputPolicy
-from dae.plain import KINDS, Kind, NotData
+from dae.errors import InvalidValue
+from dae.serialization import KINDS, Kind, NotData
 
 REGISTERED: dict[str, type] = {
     cls.__name__: cls
@@ -29,7 +30,7 @@ def register(extractor: type[BaseFeaturesExtractor]) -> type[BaseFeaturesExtract
     """
     known = REGISTERED.get(extractor.__name__)
     if known is not None and (known.__module__, known.__qualname__) != (extractor.__module__, extractor.__qualname__):
-        raise ValueError(f"the name {extractor.__name__} is taken by {known.__module__}.{known.__qualname__}")
+        raise InvalidValue(f"the name {extractor.__name__} is taken by {known.__module__}.{known.__qualname__}")
     REGISTERED[extractor.__name__] = extractor
     return extractor
 
@@ -42,7 +43,7 @@ def _class_name(cls: type) -> tuple[str]:
 
 def _class(name: str) -> Any:
     if name not in REGISTERED:
-        raise ValueError(f"class {name!r} is not registered here; decorate it with dae.agent.register before loading")
+        raise InvalidValue(f"class {name!r} is not registered here; decorate it with dae.agent.register before loading")
     return REGISTERED[name]
 
 

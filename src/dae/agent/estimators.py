@@ -1,16 +1,21 @@
-"""The four ways to tell how good an action was. PPO knows of them what `AdvantageEstimator` says and nothing else."""
+"""The ways to tell how good an action was. PPO knows of them what `AdvantageEstimator` says and nothing else."""
 
+import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
+from dae import catalog
 from dae.agent import parallel
 from dae.agent.policy import HeadName, Heads
 from dae.agent.rollout import Batch, Batching, Rollout
+from dae.catalog import EstimatorInfo
 from dae.core import center, dae_loss, duel_loss, gae, indirect_loss, normalize_advantages
+from dae.errors import InvalidValue
 
 
 @dataclass(frozen=True)
@@ -21,23 +26,42 @@ class Estimate:
     critic_loss: Tensor  # scalar
 
 
+@dataclass
 class AdvantageEstimator(ABC):
-    """An estimator works once a rollout (`prepare`), at every minibatch (`__call__`), or both.
+    """An estimator works once per rollout (`prepare`), at every minibatch (`__call__`), or both.
 
-    `batching` says what minibatches it needs, `head` which output the policy's critic must have beside the value,
-    `clips_values` whether it heeds `value_clip_range`. A new one is a subclass, named in `ESTIMATORS`.
+    `info` describes it to the rest of the program, `batching` says what minibatches it needs, `head` which output the
+    policy's critic must have beside the value, `clips_values` whether it heeds `value_clip_range`. A new one is a
+    subclass with the decorator `register_estimator`. Subclasses are dataclasses: the fields are the estimator's own
+    options, which are saved with an agent; what it learns besides is its `state`.
     """
 
+    info: ClassVar[EstimatorInfo]
     batching: ClassVar[Batching]
     head: ClassVar[HeadName | None] = None
     clips_values: ClassVar[bool] = False
 
-    def __init__(self, *, gamma: float, lam: float = 0.95, normalize: bool = True) -> None:
+    def configure(self, *, gamma: float, lam: float = 0.95, normalize: bool = True) -> None:
+        """Take over what PPO has set for all estimators."""
         self.gamma, self.lam, self.normalize = gamma, lam, normalize
         self.value_clip_range: float | None = None
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The estimator's own options, by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what the estimator has learned and must not forget when an agent is saved."""
+        return {}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take over what `state` returned."""
+        if state:
+            raise InvalidValue(f"{type(self).__name__} has no state, and the file has {', '.join(state)}")
+
     def prepare(self, rollout: Rollout) -> None:  # noqa: B027 (most have nothing to prepare)
-        """Do what is to be done once a rollout."""
+        """Do what is to be done once per rollout."""
 
     @abstractmethod
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:
@@ -45,12 +69,14 @@ class AdvantageEstimator(ABC):
 
     def advantages(self, critic: Tensor, values: Tensor, probs: Tensor) -> Tensor:
         """Turn the extra head's output into Â(s, ·), (..., A)."""
-        raise TypeError(f"{type(self).__name__} models no advantages of actions that were not taken")
+        raise TypeError(f"{type(self).__name__} does not model advantages of actions that were not taken")
 
 
+@dataclass
 class GAE(AdvantageEstimator):
-    """Generalised advantage estimation: prepared once a rollout, learned from shuffled steps."""
+    """Generalised advantage estimation: prepared once per rollout, learned from shuffled steps."""
 
+    info = catalog.GAE
     batching = "steps"
     clips_values = True
 
@@ -72,9 +98,11 @@ class GAE(AdvantageEstimator):
         return Estimate(advantages, mse_loss(values, batch.returns))
 
 
+@dataclass
 class DAE(AdvantageEstimator):
     """Direct advantage estimation: the network's own advantages, centred under the policy that acted."""
 
+    info = catalog.DAE
     batching = "trajectories"
     head = "advantage"
     loss = staticmethod(dae_loss)
@@ -95,15 +123,19 @@ class DAE(AdvantageEstimator):
         return center(critic, probs)
 
 
+@dataclass
 class Duel(DAE):
     """The dueling ablation: as DAE, but each advantage answers for its own step alone."""
 
+    info = catalog.DUEL
     loss = staticmethod(duel_loss)
 
 
+@dataclass
 class Indirect(AdvantageEstimator):
     """The indirect ablation: learn Q and V separately, and take their difference."""
 
+    info = catalog.INDIRECT
     batching = "trajectories"
     head = "q"
 
@@ -118,7 +150,31 @@ class Indirect(AdvantageEstimator):
         return critic - values.unsqueeze(-1)
 
 
-ESTIMATORS: dict[str, type[AdvantageEstimator]] = {"dae": DAE, "gae": GAE, "duel": Duel, "indirect": Indirect}
+ESTIMATORS: dict[str, type[AdvantageEstimator]] = {}
+Kind = TypeVar("Kind", bound=type[AdvantageEstimator])
+
+
+def register_estimator(kind: Kind) -> Kind:
+    """Make an estimator known by its name: to `dae.PPO`, to saved agents that name it, and to reports."""
+    catalog.add(kind.info)
+    known = ESTIMATORS.setdefault(kind.info.name, kind)
+    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise InvalidValue(f"the name {kind.info.name!r} belongs to the estimator {known.__qualname__}")
+    ESTIMATORS[kind.info.name] = kind
+    return kind
+
+
+for _kind in (GAE, DAE, Duel, Indirect):
+    register_estimator(_kind)
+
+
+def make_estimator(advantage: "str | type[AdvantageEstimator] | AdvantageEstimator") -> AdvantageEstimator:
+    """Return an estimator, given its name, its class or itself."""
+    if isinstance(advantage, AdvantageEstimator):
+        return advantage
+    if isinstance(advantage, type) and issubclass(advantage, AdvantageEstimator):
+        return advantage()
+    return ESTIMATORS[catalog.require_estimator(advantage).name]()
 
 
 def _ends(data: Rollout | Batch) -> dict[str, Tensor]:

@@ -6,6 +6,8 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
+from dae.errors import InvalidValue
+
 ATARI_TRUNKS = {
     "paper": (32, 32, 32),  # the paper's figure
     "code": (32, 64, 64),  # the authors' published code, and the usual "Nature" network
@@ -17,9 +19,9 @@ class _ConvolutionalExtractor(BaseFeaturesExtractor):
 
     def __init__(self, observation_space: gym.Space[object], hidden: int, width: float) -> None:
         if not isinstance(observation_space, spaces.Box) or len(observation_space.shape) != 3:
-            raise ValueError(f"{type(self).__name__} needs observations of shape (C, H, W), not {observation_space}")
+            raise InvalidValue(f"{type(self).__name__} needs observations of shape (C, H, W), not {observation_space}")
         if not width > 0:
-            raise ValueError(f"width is {width!r}: it must be positive")
+            raise InvalidValue(f"width is {width!r}: it must be positive")
         super().__init__(observation_space, round(hidden * width))
         self.trunk = self._make_trunk(observation_space.shape[0], width)
         with torch.no_grad():
@@ -61,7 +63,7 @@ class AtariCNN(_ConvolutionalExtractor):
     ) -> None:
         if isinstance(channels, str):
             if channels not in ATARI_TRUNKS:
-                raise ValueError(f"channels={channels!r} is not known; choose {' or '.join(ATARI_TRUNKS)}")
+                raise InvalidValue(f"channels={channels!r} is not known; choose {' or '.join(ATARI_TRUNKS)}")
             channels = ATARI_TRUNKS[channels]
         self._channels = channels
         super().__init__(observation_space, 512, width)

@@ -6,12 +6,17 @@ averaged over processes, each of which has as many frames. Without a process gro
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+
+from dae.errors import UserError
+
+Value = TypeVar("Value")
 
 
 @contextlib.contextmanager
@@ -80,56 +85,55 @@ def own_seed(seed: int) -> int:
     return seed if rank() == 0 else int(np.random.SeedSequence([seed, rank()]).generate_state(1)[0])
 
 
-def broadcast(numbers: list[float]) -> list[float]:
-    """Return the numbers of the first process, in all of them."""
+def broadcast(value: Value) -> Value:
+    """Return the value of the first process, in all of them."""
     if size() == 1:
-        return numbers
-    tensor = torch.tensor(numbers, dtype=torch.float64, device=_device())
-    dist.broadcast(tensor, 0)
-    return list(tensor.tolist())
+        return value
+    values = [value]
+    dist.broadcast_object_list(values, 0)
+    return values[0]
 
 
 def any_of(flag: bool) -> bool:
     """Return, in all processes, whether the flag is set in any."""
     if size() == 1:
         return flag
-    tensor = torch.tensor(int(flag), device=_device())
-    dist.all_reduce(tensor, dist.ReduceOp.MAX)
-    return bool(tensor)
+    flags = [False] * size()
+    dist.all_gather_object(flags, flag)
+    return any(flags)
 
 
-def gather(content: bytes) -> list[bytes]:
-    """Return the contents of all processes, by rank, in the first; nothing in the others."""
+def gather(value: Value) -> list[Value]:
+    """Return the values of all processes, by rank, in the first; nothing in the others."""
     if size() == 1:
-        return [content]
-    lengths = [torch.zeros((), dtype=torch.int64, device=_device()) for _ in range(size())]
-    dist.all_gather(lengths, torch.tensor(len(content), device=_device()))
-    longest = int(max(lengths))
-    own = torch.zeros(longest, dtype=torch.uint8, device=_device())
-    own[: len(content)] = torch.frombuffer(bytearray(content), dtype=torch.uint8) if content else own[:0]
-    # An all-gather, because nccl has no gather.
-    parts = [torch.empty_like(own) for _ in range(size())]
-    dist.all_gather(parts, own)
-    if rank() != 0:
-        return []
-    return [bytes(part[: int(n)].cpu().numpy()) for part, n in zip(parts, lengths, strict=True)]
+        return [value]
+    values: list[Any] | None = [None] * size() if rank() == 0 else None
+    dist.gather_object(value, values)
+    return values or []
 
 
-def scatter(contents: list[bytes]) -> bytes:
-    """Return each process its content, given all of them, by rank, in the first."""
+def scatter(values: Sequence[Value]) -> Value:
+    """Return each process its value, given all of them, by rank, in the first."""
     if size() == 1:
-        return contents[0]
-    lengths = broadcast([float(len(content)) for content in contents] if rank() == 0 else [0.0] * size())
-    own = b""
-    for of, length in enumerate(map(int, lengths)):
-        content = contents[of] if rank() == 0 else bytes(length)
-        tensor = torch.frombuffer(bytearray(content) or bytearray(1), dtype=torch.uint8).to(_device())
-        dist.broadcast(tensor, 0)
-        if of == rank():
-            own = bytes(tensor[:length].cpu().numpy())
-    return own
+        return values[0]
+    own: list[Any] = [None]
+    dist.scatter_object_list(own, list(values) if rank() == 0 else None)
+    value: Value = own[0]
+    return value
 
 
-def _device() -> torch.device:
-    """Return where the process group moves tensors: nccl knows GPUs only."""
-    return torch.device("cuda", torch.cuda.current_device()) if dist.get_backend() == "nccl" else torch.device("cpu")
+def on_first(what: Callable[[], Value]) -> Value | None:
+    """Do something in the first process only, and return its result there; if it fails, all processes fail."""
+    result, problem = None, None
+    if rank() == 0:
+        try:
+            result = what()
+        except Exception as error:
+            problem = error
+    if any_of(problem is not None):
+        raise problem or FirstFailed
+    return result
+
+
+class FirstFailed(UserError):
+    """What the other processes raise when the first has refused; the first says why."""

@@ -9,9 +9,9 @@ import tyro
 from stable_baselines3.common.evaluation import evaluate_policy
 
 from dae.envs import make_vec_env
-from dae.experiments.recording import CannotRecord, record_episode
-from dae.experiments.runs import load_run
-from dae.runs import RunProblem
+from dae.errors import UserError
+from dae.experiments.film import CannotRecord, record_episode
+from dae.experiments.loading import load_run
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PlayConfig:
 def play(config: PlayConfig) -> int:
     """Print mean ± standard error of the scores, and write a film."""
     if config.episodes < 1:
-        raise RunProblem(f"episodes is {config.episodes}: it must be at least 1")
+        raise UserError(f"episodes is {config.episodes}: it must be at least 1")
     run = load_run(config.run)
     env = make_vec_env(run.config.env, min(config.episodes, 64), seed=config.seed)
     scores, lengths = evaluate_policy(

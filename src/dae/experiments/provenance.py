@@ -5,30 +5,45 @@ import platform
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import torch
 
+import dae
+from dae.runs import Provenance
 
-def made_with() -> dict[str, Any]:
+_PACKAGES = ("dae-rl", "torch", "numpy", "gymnasium", "stable-baselines3", "numba")
+
+
+def made_with() -> Provenance:
     """Return what a result was made with."""
-    packages = ("dae-rl", "torch", "numpy", "gymnasium", "stable-baselines3", "numba")
-    return {
-        "versions": {name: version(name) for name in packages} | {"python": platform.python_version()},
-        "git_commit": _git_commit(),
-        "threads": torch.get_num_threads(),
-        "machine": platform.platform(),
-        "cpus": os.cpu_count(),
-    }
+    commit, uncommitted_changes = git_state(Path(dae.__file__).parent)
+    return Provenance(
+        versions={name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
+        git_commit=commit,
+        uncommitted_changes=uncommitted_changes,
+        threads=torch.get_num_threads(),
+        machine=platform.platform(),
+        cpus=os.cpu_count(),
+    )
 
 
-def _git_commit() -> str | None:
-    """Return the commit of this package's source, if it lies in a git repository."""
-    source = Path(__file__).parent
+def git_state(package: Path) -> tuple[str | None, bool | None]:
+    """Return the commit of the package's own repository, and whether the source has changes that it does not hold.
+
+    A package that was installed below another repository (in its virtual environment, say) has neither: only a
+    repository that holds the package at src/dae is its own.
+    """
     try:
-        found = subprocess.run(
-            ["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=10
-        )
+        top = Path(_git(package, "rev-parse", "--show-toplevel"))
+        if top.resolve() / "src" / "dae" != package.resolve():
+            return None, None
+        _git(package, "ls-files", "--error-unmatch", "__init__.py")
+        changes = _git(top, "status", "--porcelain", "--", "src", "pyproject.toml")
+        return _git(top, "rev-parse", "HEAD"), bool(changes)
     except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip()
+        return None, None
+
+
+def _git(folder: Path, *words: str) -> str:
+    command = ["git", "-C", str(folder), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

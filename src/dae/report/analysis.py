@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dae.errors import UserError
+from dae.paper import ABLATION, ABLATION_REFERENCE
 from dae.report.cells import Cells, make_cells
 from dae.report.comparing import Comparison, comparisons
 from dae.report.departures import banner
 from dae.report.normalising import Normalised, normalise
-from dae.report.reading import LeftOut, Run
+from dae.report.reading import LeftOut, Result
 from dae.report.text import plural
-from dae.runs import RunProblem
 
 KINDS = ("unfinished", "torn", "foreign", "duplicate", "without a score")
 
@@ -46,20 +47,20 @@ class Analysis:
         return next((n for n in self.normalised if n.domain == domain and n.groups), None)
 
 
-def analyse(records: Sequence[Run | LeftOut]) -> Analysis:
+def analyse(records: Sequence[Result | LeftOut]) -> Analysis:
     """Put the runs together; refuse if not one of them counts."""
     left_out = [record for record in records if isinstance(record, LeftOut)]
-    cells, duplicates = make_cells(record for record in records if isinstance(record, Run))
+    cells, duplicates = make_cells(record for record in records if isinstance(record, Result))
     left_out = sorted([*left_out, *duplicates], key=lambda left: (KINDS.index(left.kind), left.path))
     if not len(cells):
         why = f"; the first: {left_out[0].path}: {left_out[0].reason}" if left_out else ""
-        raise RunProblem(
+        raise UserError(
             f"no finished run to report on among {plural(len(records), 'folder')}{why}; let `dae train` finish some, "
             "or name another folder"
         )
     references = {domain: ["gae"] for domain in cells.values("domain")}
     for domain, of_domain in references.items():
-        if {"duel", "indirect"} & set(cells.where(domain=domain).values("method")):
-            of_domain.append("indirect")
+        if set(ABLATION[1:]) & set(cells.where(domain=domain).values("method")):
+            of_domain.append(ABLATION_REFERENCE)
     found = [normalise(cells, domain, reference) for domain, names in references.items() for reference in names]
     return Analysis(cells, left_out, comparisons(cells), [one for one in found if one])

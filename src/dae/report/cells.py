@@ -1,6 +1,5 @@
 """Cells: the runs whose scores may be averaged, which is to say that they differ in nothing but the seed."""
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
@@ -10,22 +9,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.report.paper import Score, paper_name, paper_scores
-from dae.report.reading import LeftOut, Run
+from dae.catalog import describe, rank_of
+from dae.envs import families, network_names
+from dae.paper import Score
+from dae.report.reading import LeftOut, Result
 from dae.report.statistics import mean_and_error
-from dae.report.text import METHOD_ORDER, NETWORK_ORDER, count_text, method_name, order, plural, span
+from dae.report.text import count_text, order, plural, span
+from dae.runs import RunSettings
+from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT
 
-# What a cell is named by, and what has no part in the result: presets are resolved into the other settings.
-_NAMED = {"env", "advantage", "network"}
-_WITHOUT_EFFECT = {"seed", "device", "torch_compile", "preset"}
-# The paper gives each estimator its own.
-OF_THE_METHOD = {"epochs", "critic_coef", "max_grad_norm", "gae_lambda"}
+# What a cell is named by, and what has no part in the result.
+_NOT_COMPARED = WITHOUT_EFFECT | {"env", "advantage", "network"}
 
 
 class Key(NamedTuple):
     """What a cell is of."""
 
-    domain: str
+    domain: str  # the environments' family
     env: str
     network: str
     method: str
@@ -35,19 +35,19 @@ class Key(NamedTuple):
 class Variant:
     """Runs with the same settings, by seed."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[Result, ...]
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> RunSettings:
         return self.runs[0].settings
 
     @property
     def seeds(self) -> list[int]:
-        return [run.seed for run in self.runs]
+        return [run.settings.seed for run in self.runs]
 
     @property
     def frames(self) -> int:
-        return self.runs[0].frames
+        return self.settings.frames
 
     @property
     def size(self) -> str:
@@ -63,7 +63,7 @@ class Cell(Variant):
 
     @property
     def name(self) -> str:
-        return f"{self.key.env} · {method_name(self.key.method)} · {self.key.network}"
+        return f"{self.key.env} · {describe(self.key.method).label} · {self.key.network}"
 
     def scores(self, metric: str) -> NDArray[np.float64]:
         return np.array([getattr(run, metric) for run in self.runs])
@@ -71,12 +71,6 @@ class Cell(Variant):
     @cached_property
     def ours(self) -> dict[str, Score]:
         return {metric: mean_and_error(self.scores(metric)) for metric in ("overall", "last")}
-
-    def paper(self, metric: str) -> Score | None:
-        """Return the paper's score, None if it has none."""
-        name = paper_name(self.key.env)
-        key = self.key
-        return paper_scores().get((key.domain, key.network, name, metric, key.method)) if name else None
 
 
 class Cells:
@@ -104,10 +98,10 @@ class Cells:
 
 
 _FIELD_ORDER: dict[str, Callable[[str], tuple[int, str]]] = {
-    "domain": lambda name: order(("minatar", "atari", "other"), name),
+    "domain": lambda name: order([family.name for family in families()], name),
     "env": lambda name: (0, name),
-    "network": lambda name: order(NETWORK_ORDER, name),
-    "method": lambda name: order(METHOD_ORDER, name),
+    "network": lambda name: order(network_names(), name),
+    "method": rank_of,
 }
 
 
@@ -115,25 +109,26 @@ def _order(key: Key) -> list[tuple[int, str]]:
     return [_FIELD_ORDER[field](getattr(key, field)) for field in ("domain", "network", "env", "method")]
 
 
-def make_cells(runs: Iterable[Run]) -> tuple[Cells, list[LeftOut]]:
+def make_cells(runs: Iterable[Result]) -> tuple[Cells, list[LeftOut]]:
     """Sort runs into cells; of two with the same settings and seed, the first by path counts.
 
     Where a cell has runs with different settings, those with the most seeds stand for it (then: the most frames), and
     the others are kept beside it.
     """
-    variants: dict[Key, dict[str, dict[int, Run]]] = defaultdict(lambda: defaultdict(dict))
+    variants: dict[Key, dict[tuple[Any, ...], dict[int, Result]]] = defaultdict(lambda: defaultdict(dict))
     duplicates = []
     for run in sorted(runs, key=lambda run: run.path):
-        settings = {name: value for name, value in run.settings.items() if name not in _WITHOUT_EFFECT | _NAMED}
-        same = variants[Key(run.domain, run.env, run.network, run.method)][json.dumps(settings, sort_keys=True)]
-        if run.seed in same:
-            duplicates.append(LeftOut(run.path, "duplicate", f"the same run as {same[run.seed].path}"))
+        own = run.settings
+        key = Key(own.family.name, own.env, own.network, own.advantage)
+        same = variants[key][tuple(_compared(own).values())]
+        if own.seed in same:
+            duplicates.append(LeftOut(run.path, "duplicate", f"the same run as {same[own.seed].path}"))
         else:
-            same[run.seed] = run
+            same[own.seed] = run
     return Cells(_make_cell(key, list(by_settings.values())) for key, by_settings in variants.items()), duplicates
 
 
-def _make_cell(key: Key, by_seed: list[dict[int, Run]]) -> Cell:
+def _make_cell(key: Key, by_seed: list[dict[int, Result]]) -> Cell:
     groups = [Variant(tuple(runs[seed] for seed in sorted(runs))) for runs in by_seed]
     chosen, *others = sorted(groups, key=lambda v: (-len(v.runs), -v.frames, v.runs[0].path))
     return Cell(chosen.runs, key, tuple(others))
@@ -145,18 +140,19 @@ def sizes(cells: Iterable[Variant]) -> str:
     return f"{span(counts)} {'seed' if max(counts) == 1 else 'seeds'}, {span(frames)} frames"
 
 
-def differences(here: dict[str, Any], there: dict[str, Any], *, but: Set[str] = frozenset()) -> list[str]:
+def differences(here: RunSettings, there: RunSettings, *, but: Set[str] = frozenset()) -> list[str]:
     """Say in which settings two runs differ: "actors 128, not 1024"."""
-    ignored = _WITHOUT_EFFECT | _NAMED | but
+    ours, theirs = _compared(here), _compared(there)
     return [
-        f"{name} {_show(name, here)}, not {_show(name, there)}"
-        for name in sorted(here.keys() | there.keys())
-        if name not in ignored and here.get(name) != there.get(name)
+        f"{name} {show_setting(name, ours[name])}, not {show_setting(name, theirs[name])}"
+        for name in sorted(ours)
+        if name not in but and ours[name] != theirs[name]
     ]
 
 
-def _show(name: str, settings: dict[str, Any]) -> str:
-    if name not in settings:
-        return "unset"
-    value = settings[name]
+def _compared(settings: RunSettings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in SETTING_NAMES if name not in _NOT_COMPARED}
+
+
+def show_setting(name: str, value: Any) -> str:
     return count_text(value) if name == "frames" else f"{value}"

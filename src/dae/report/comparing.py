@@ -4,13 +4,12 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 
-from dae.report.cells import OF_THE_METHOD, Cell, Cells, differences
-from dae.report.paper import Score, paper_environments, paper_scores
+from dae.catalog import describe, set_by_the_paper
+from dae.hyperparameters import as_settings
+from dae.paper import Score, paper_games, paper_scores
+from dae.report.cells import Cell, Cells, differences
 from dae.report.statistics import Estimate, probability_of_improvement
 from dae.report.text import count_text, listed, method_name, plural
-
-# Pairs that are compared where a report has both; the first is the one to beat.
-PAIRS = (("gae", "dae"), ("indirect", "dae"), ("duel", "dae"))
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def _judge(first: Score, second: Score) -> str:
 def paper_recount(domain: str, network: str, metric: str) -> Wins:
     """Count the wins of DAE over GAE in the paper's printed scores by the same rule."""
     scores = paper_scores()
-    keys = [(domain, network, env, metric) for env in paper_environments(domain)]
+    keys = [(domain, network, env, metric) for env in paper_games(domain)]
     return count_wins([(scores[*key, "gae"], scores[*key, "dae"]) for key in keys if (*key, "gae") in scores])
 
 
@@ -82,7 +81,7 @@ class Comparison:
                 told.append(f"{plural(len(a.runs), 'seed')} against {len(b.runs)}")
             if a.frames != b.frames:
                 told.append(f"{count_text(a.frames)} frames against {count_text(b.frames)}")
-            told += differences(a.settings, b.settings, but=OF_THE_METHOD | {"frames"})
+            told += differences(a.settings, b.settings, but={*as_settings(dict.fromkeys(set_by_the_paper())), "frames"})
             if told:
                 found["; ".join(told)].append(a.key.env)
         who = f"{method_name(self.first)} and {method_name(self.second)} ({self.network})"
@@ -90,9 +89,10 @@ class Comparison:
 
 
 def comparisons(cells: Cells) -> list[Comparison]:
-    """Return every comparison that the cells allow."""
+    """Return what estimators declare to be compared with, where the cells allow it; the first is the one to beat."""
+    pairs = [(first, second) for second in cells.values("method") for first in describe(second).compared_with]
     found = []
-    for first, second in PAIRS:
+    for first, second in pairs:
         for domain in cells.values("domain"):
             for network in cells.values("network"):
                 both = []

@@ -1,32 +1,37 @@
 """Where the runs are not what the paper ran: fewer frames, fewer seeds, other settings."""
 
-from dae.report.cells import Cells
-from dae.report.paper import METHOD_SETTINGS, PROTOCOLS, SETTINGS, paper_name
-from dae.report.text import DOMAINS, count_text, span
+from dae.envs import families
+from dae.presets import preset_settings
+from dae.report.cells import Cell, Cells
+from dae.report.text import count_text, domain_name, span
+from dae.runs import RunSettings
+from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT
+
+# These are told with the sizes, or name the cell.
+_NOT_SETTINGS = WITHOUT_EFFECT | {"env", "advantage", "network", "frames", "actors"}
 
 
 def departures(cells: Cells, domain: str) -> list[str]:
     """Say how a domain's runs depart from the paper's, nothing if they do not: "2M of 10M frames", "3 of 50 seeds"."""
-    protocol = PROTOCOLS.get(domain)
-    if protocol is None:
+    (family,) = (family for family in families() if family.name == domain)
+    if family.protocol is None:
         return []
     inside = list(cells.where(domain=domain))
-    names = {paper_name(cell.key.env) for cell in inside} - {None}
-    actors = [cell.settings["actors"] for cell in inside if isinstance(cell.settings.get("actors"), int)]
-    told = [
-        _against("frames", [cell.frames for cell in inside], protocol.frames),
-        _against("seeds", [len(cell.runs) for cell in inside], protocol.seeds),
-        _against("actors", actors, SETTINGS["actors"]),
-        _against("environments", [len(names)], protocol.environments),
-        _other_settings(cells.where(domain=domain)),
+    games = {cell.key.env for cell in inside} & set(family.protocol.games)
+    found = [
+        _against("frames", [cell.frames for cell in inside], family.protocol.frames),
+        _against("seeds", [len(cell.runs) for cell in inside], family.protocol.seeds),
+        _against("actors", [cell.settings.actors for cell in inside], RunSettings().actors),
+        _against("environments", [len(games)], len(family.protocol.games)),
+        ", ".join(dict.fromkeys(text for cell in inside for text in _other_settings(cell))),
     ]
-    return [text for text in told if text]
+    return [text for text in found if text]
 
 
 def banner(cells: Cells) -> list[str]:
     """Return a line for each domain that departs from the paper."""
     found = {domain: departures(cells, domain) for domain in cells.values("domain")}
-    return [f"{DOMAINS[domain]}: {', '.join(told)}" for domain, told in found.items() if told]
+    return [f"{domain_name(domain)}: {', '.join(told)}" for domain, told in found.items() if told]
 
 
 def _against(what: str, ours: list[int], paper: int) -> str:
@@ -37,11 +42,9 @@ def _against(what: str, ours: list[int], paper: int) -> str:
     return f"{span(ours)} {what} (the paper: {count_text(paper)})"
 
 
-def _other_settings(cells: Cells) -> str:
-    found: dict[str, None] = {}
-    for cell in cells:
-        for name, paper in (SETTINGS | METHOD_SETTINGS.get(cell.key.method, {})).items():
-            ours = cell.settings.get(name, paper)
-            if name != "actors" and ours != paper:
-                found[f"{name} {ours} (the paper: {paper})"] = None
-    return ", ".join(found)
+def _other_settings(cell: Cell) -> list[str]:
+    """Name the settings that the paper's preset has otherwise."""
+    paper = RunSettings().to_json() | preset_settings(cell.key.env, cell.key.method, "paper")
+    ours = cell.settings.to_json()
+    names = [name for name in SETTING_NAMES if name not in _NOT_SETTINGS]
+    return [f"{name} {ours[name]} (the paper: {paper[name]})" for name in names if ours[name] != paper[name]]

@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dae.pictures import COLOURS, draw_band, new_figure
+from dae.catalog import colour_of
+from dae.pictures import draw_band, new_figure
 from dae.report.cells import Cell, Cells
 from dae.report.comparing import Comparison
 from dae.report.normalising import Group, Normalised, fill, stacked
 from dae.report.reading import BINS
 from dae.report.statistics import Numbers, mean_and_error, performance_profile
-from dae.report.text import DOMAINS, count_text, method_name
+from dae.report.text import count_text, domain_name, method_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ def _plain(text: str) -> str:
 
 
 def colour(method: str) -> str:
-    return COLOURS.get(method, "#777777")
+    return colour_of(method).light
 
 
 def curve_panel(cells: Cells, title: str) -> "Figure":
@@ -85,7 +86,9 @@ def normalised_panel(normalised: Normalised) -> "Figure":
     for group in normalised.groups:
         _draw_group(axes, group)
     axes.axhline(1, color="0.5", lw=0.8, ls=":")
-    axes.set_title(f"{DOMAINS[normalised.domain]}, {method_name(normalised.reference)}-normalised score", fontsize=10)
+    axes.set_title(
+        f"{domain_name(normalised.domain)}, {method_name(normalised.reference)}-normalised score", fontsize=10
+    )
     _frames_axis(axes, max((group.frames for group in normalised.groups), default=1))
     _legend(figure, axes)
     return figure
@@ -115,7 +118,7 @@ def profile_panel(normalised: Normalised) -> "Figure":
         axes.fill_between(thresholds, np.nan_to_num(low), np.nan_to_num(high), color=hue, alpha=0.15, lw=0, step="post")
         style = STYLES.get(group.network, "-")
         axes.step(thresholds, value, color=hue, lw=1.6, ls=style, label=_plain(group.label), where="post")
-    axes.set_title(f"{DOMAINS[normalised.domain]}, performance profile", fontsize=10)
+    axes.set_title(f"{domain_name(normalised.domain)}, performance profile", fontsize=10)
     axes.set_xlabel("normalised final score τ", fontsize=8)
     axes.set_ylabel("runs above τ", fontsize=8)
     axes.set_xlim(0, thresholds[-1])
@@ -133,7 +136,7 @@ def iqm_panel(normalised: Normalised) -> "Figure":
         _draw_interval(axes, place, group.iqm.value, group.iqm.low, group.iqm.high, colour(group.method))
     axes.axvline(1, color="0.5", lw=0.8, ls=":")
     _name_rows(axes, [group.label for group in groups])
-    figure.suptitle(f"{DOMAINS[normalised.domain]}, IQM of normalised final scores", fontsize=9.5)
+    figure.suptitle(f"{domain_name(normalised.domain)}, IQM of normalised final scores", fontsize=9.5)
     return figure
 
 
@@ -147,7 +150,7 @@ def improvement_panel(compared: list[Comparison], domain: str) -> "Figure":
     axes.axvline(0.5, color="0.5", lw=0.8, ls=":")
     axes.set_xlim(-0.02, 1.02)
     _name_rows(axes, [comparison.name for comparison in inside])
-    figure.suptitle(f"{DOMAINS[domain]}, probability of improvement", fontsize=9.5)
+    figure.suptitle(f"{domain_name(domain)}, probability of improvement", fontsize=9.5)
     return figure
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dae.paper import ABLATION, ABLATION_REFERENCE
 from dae.report.cells import Cell, Cells, differences
 from dae.report.statistics import Estimate, interquartile_mean_interval
 from dae.report.text import count_text, listed, method_name, plural
@@ -75,20 +76,20 @@ def fill(curves: Numbers) -> tuple[Numbers, int]:
 def stacked(cell: Cell, seeds: Iterable[int] | None = None) -> Numbers:
     """Return the curves of a cell's runs, (seeds, bins)."""
     wanted = set(cell.seeds if seeds is None else seeds)
-    return np.stack([run.curve for run in cell.runs if run.seed in wanted])
+    return np.stack([run.curve for run in cell.runs if run.settings.seed in wanted])
 
 
 def normalise(cells: Cells, domain: str, reference: str) -> Normalised | None:
     """Bring a domain to the scale of a reference with the baseline network; None if there are no runs of it.
 
-    With GAE as the reference all runs are shown; with Indirect, the ablation: DAE, Duel and Indirect, baseline network.
+    With GAE as the reference all runs are shown; on the scale of the ablation, those of the ablation.
     """
     inside = cells.where(domain=domain)
     references = inside.where(network="baseline", method=reference)
     if not len(references):
         return None
-    if reference != "gae":
-        inside = Cells(cell for cell in inside.where(network="baseline") if cell.key.method != "gae")
+    if reference == ABLATION_REFERENCE:
+        inside = Cells(cell for cell in inside.where(network="baseline") if cell.key.method in ABLATION)
     scales, flat = {}, []
     for cell in references:
         curves, _ = fill(stacked(cell))
@@ -132,7 +133,7 @@ def _group(cells: Cells, network: str, method: str, scales: dict[str, Scale]) ->
         return None, notes
     filled = [fill(stacked(cell, seeds)) for cell in kept]
     own = [scales[cell.key.env] for cell in kept]
-    last = [[run.last for run in cell.runs if run.seed in seeds] for cell in kept]
+    last = [[run.last for run in cell.runs if run.settings.seed in seeds] for cell in kept]
     group = Group(
         network=network,
         method=method,

@@ -7,7 +7,7 @@ from dae.report.comparing import Comparison
 from dae.report.normalising import Normalised
 from dae.report.statistics import Estimate
 from dae.report.tables import Entry, Table
-from dae.report.text import DOMAINS, count_text, method_name, number, span
+from dae.report.text import count_text, domain_name, method_name, number, span
 
 
 def iqm_table(normalised: Normalised) -> Table:
@@ -42,7 +42,7 @@ def iqm_table(normalised: Normalised) -> Table:
     columns = [("", "Estimator, network"), ("", "IQM"), ("95 %", "from"), ("95 %", "to")]
     columns += [("Ours", name) for name in ("Environments", "Seeds", "Frames")]
     reference = method_name(normalised.reference)
-    caption = f"{DOMAINS[normalised.domain]}: interquartile mean of {reference}-normalised final scores"
+    caption = f"{domain_name(normalised.domain)}: interquartile mean of {reference}-normalised final scores"
     return Table(f"iqm-{normalised.domain}", caption, columns, rows, data, normalised.notes)
 
 
@@ -70,7 +70,7 @@ def improvement_table(compared: list[Comparison], domain: str) -> Table:
         notes += comparison.notes
     columns = [("", "Comparison"), ("", "Probability"), ("95 %", "from"), ("95 %", "to")]
     columns += [("Ours", name) for name in ("Environments", "Seeds", "Frames")]
-    caption = f"{DOMAINS[domain]}: probability that a run of the first has the better final score"
+    caption = f"{domain_name(domain)}: probability that a run of the first has the better final score"
     return Table(f"improvement-{domain}", caption, columns, rows, data, notes)
 
 

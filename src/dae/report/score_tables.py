@@ -3,10 +3,12 @@
 import math
 from typing import Any
 
+from dae.envs import family_of
+from dae.paper import Score, paper_games, paper_scores
 from dae.report.cells import Cell, Cells, differences
-from dae.report.paper import Score, paper_environments, paper_name, paper_scores
+from dae.report.provenance import made_alike
 from dae.report.tables import Entry, Table
-from dae.report.text import DOMAINS, METRICS, count_text, listed, method_name, number, score_text, slug
+from dae.report.text import METRICS, count_text, domain_name, listed, method_name, number, score_text, slug
 
 
 def short_names(envs: list[str]) -> dict[str, str]:
@@ -15,7 +17,7 @@ def short_names(envs: list[str]) -> dict[str, str]:
     >>> short_names(["MinAtar/Breakout-v1", "MinAtar/Freeway-v0"])
     {'MinAtar/Breakout-v1': 'Breakout', 'MinAtar/Freeway-v0': 'MinAtar/Freeway-v0'}
     """
-    return {env: paper_name(env) or env for env in envs}
+    return {env: family_of(env).paper_name(env) or env for env in envs}
 
 
 def anchor(cell: Cell) -> str:
@@ -48,7 +50,7 @@ def score_table(cells: Cells, domain: str, network: str, metrics: tuple[str, ...
                 ours = cell.ours[metric] if cell else None
                 link = anchor(cell) if cell else ""
                 row.append(Entry(score_text(ours), strong=ours is not None and ours is best, link=link))
-                paper = paper_scores().get((domain, network, paper_name(env) or "", metric, method))
+                paper = paper_scores().get((domain, network, name, metric, method))
                 row += [Entry(score_text(paper, printed=True), quoted=True)] if method in with_paper else []
                 if cell:
                     data.append(_score_data(cell, metric, paper))
@@ -57,7 +59,7 @@ def score_table(cells: Cells, domain: str, network: str, metrics: tuple[str, ...
         row.append(Entry(_each([count_text(cell.frames) for cell in present])))
         rows.append(row)
     which = "" if len(metrics) > 1 else f" {METRICS[metrics[0]]} score,"
-    caption = f"{DOMAINS[domain]}, {network} network:{which} mean ± standard error over seeds"
+    caption = f"{domain_name(domain)}, {network} network:{which} mean ± standard error over seeds"
     return Table(f"scores-{domain}-{slug(network)}", caption, columns, rows, data, _score_notes(inside, names))
 
 
@@ -96,13 +98,13 @@ def _score_notes(cells: Cells, names: dict[str, str]) -> list[str]:
         for other in cell.others:
             unlike = "; ".join(differences(other.settings, cell.settings))
             notes.append(f"{who}: runs with other settings are not in the table: {other.size} ({unlike}).")
-        if len({repr(run.made_with.get("git_commit")) + repr(run.made_with.get("versions")) for run in cell.runs}) > 1:
+        if not made_alike(cell):
             notes.append(f"{who}: the runs were not all made with the same versions; see below.")
     single = [f"{names[c.key.env]} ({method_name(c.key.method)})" for c in cells if len(c.runs) == 1]
     if single:
         notes.append(f"One seed gives no standard error: {listed(single)}.")
     (domain,) = cells.values("domain")
-    missing = [name for name in paper_environments(domain) if name not in names.values()]
+    missing = [name for name in paper_games(domain) if name not in names.values()]
     if missing:
         notes.append(f"In the paper and not here: {listed(missing)}.")
     return notes

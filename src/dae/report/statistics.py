@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.report.paper import Score
+from dae.paper import Score
 
 Numbers = NDArray[np.float64]
 RESAMPLES = 2000

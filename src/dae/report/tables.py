@@ -1,7 +1,6 @@
-"""A table, and how it is written in Markdown, LaTeX, HTML and CSV."""
+"""A table, and how it is written in Markdown, LaTeX and CSV."""
 
 import csv
-import html
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -81,18 +80,6 @@ class Table:
         writer.writerows(self.data)
         return written.getvalue()
 
-    def to_html(self) -> str:
-        above = "".join(f'<th colspan="{n}" scope="colgroup">{html.escape(name)}</th>' for name, n in self.heads)
-        heads = "".join(f'<th scope="col">{html.escape(name)}</th>' for _, name in self.columns)
-        rows = "".join(map(_html_row, self.rows))
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return (
-            f'<div class="table" tabindex="0" role="region" aria-label="{html.escape(self.caption)}">\n'
-            f"<table><caption>{html.escape(self.caption)}</caption>\n"
-            f'<thead><tr class="above">{above}</tr><tr>{heads}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n'
-            + (f'<ul class="notes">{notes}</ul>\n' if notes else "")
-        )
-
 
 def _markdown(text: str) -> str:
     return text.replace("\\", r"\\").replace("|", r"\|").replace("<", "&lt;").replace("\n", " ")
@@ -115,16 +102,3 @@ _LATEX = {
 
 def _latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
-
-
-def _html_row(row: Sequence[Entry]) -> str:
-    first, *others = row
-    kind = "" if first.text else ' class="more"'  # a row that goes on with what the one above it is about
-    return f'<tr{kind}><th scope="row">{html.escape(first.text)}</th>{"".join(map(_html_entry, others))}</tr>\n'
-
-
-def _html_entry(entry: Entry) -> str:
-    text = html.escape(entry.text)
-    text = f'<a href="#{html.escape(entry.link)}">{text}</a>' if entry.link else text
-    text = f"<strong>{text}</strong>" if entry.strong else text
-    return f'<td class="paper">{text}</td>' if entry.quoted else f"<td>{text}</td>"

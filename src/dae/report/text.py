@@ -4,17 +4,19 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from dae.pictures import NAMES
-from dae.report.paper import Score
+from dae.catalog import describe
+from dae.envs import families
+from dae.paper import Score
 
-DOMAINS = {"minatar": "MinAtar", "atari": "Atari", "other": "Other environments"}
 METRICS = {"overall": "Overall", "last": "Last"}
-METHOD_ORDER = ("gae", "dae", "duel", "indirect")
-NETWORK_ORDER = ("baseline", "wide", "deep")
 
 
 def method_name(method: str) -> str:
-    return NAMES.get(method, method)
+    return describe(method).label
+
+
+def domain_name(domain: str) -> str:
+    return next(family.label for family in families() if family.name == domain)
 
 
 def order(known: Sequence[str], name: str) -> tuple[int, str]:

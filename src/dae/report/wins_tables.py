@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from dae.paper import WINS
 from dae.report.cells import sizes
 from dae.report.comparing import Comparison, Wins, paper_recount
-from dae.report.paper import WINS
 from dae.report.tables import Entry, Table
-from dae.report.text import DOMAINS, METRICS, listed, method_name, plural
+from dae.report.text import METRICS, domain_name, listed, method_name, plural
 
 
 def wins_tables(compared: list[Comparison]) -> list[Table]:
@@ -22,12 +22,13 @@ def _wins_table(compared: list[Comparison], first: str, second: str) -> Table:
     domains = list(dict.fromkeys(c.domain for c in compared))
     networks = list(dict.fromkeys(c.network for c in compared))
     with_paper = (first, second) == ("gae", "dae")
+    printed_domains = {domain for domain, _, _ in WINS}
     columns = [("", "Network"), ("", "Won by")]
     for metric in METRICS.values():
         for domain in domains:
-            columns.append((f"{metric}, {DOMAINS[domain]}", "ours"))
-            if with_paper and domain != "other":
-                columns += [(f"{metric}, {DOMAINS[domain]}", name) for name in ("paper", "recounted")]
+            columns.append((f"{metric}, {domain_name(domain)}", "ours"))
+            if with_paper and domain in printed_domains:
+                columns += [(f"{metric}, {domain_name(domain)}", name) for name in ("paper", "recounted")]
     rows, data = [], []
     outcomes = {"first": method_name(first), "second": method_name(second), "similar": "Similar"}
     if any(c.wins(metric).undecided for c in compared for metric in METRICS):
@@ -40,7 +41,7 @@ def _wins_table(compared: list[Comparison], first: str, second: str) -> Table:
                     comparison = found.get((domain, network))
                     ours = comparison.wins(metric) if comparison else None
                     row.append(Entry(str(getattr(ours, outcome))) if ours else Entry("–"))
-                    if with_paper and domain != "other":
+                    if with_paper and domain in printed_domains:
                         printed = (*WINS.get((domain, network, metric), ()), 0)
                         recount = paper_recount(domain, network, metric)
                         known = recount.environments > 0
@@ -55,14 +56,14 @@ def _wins_table(compared: list[Comparison], first: str, second: str) -> Table:
     notes.insert(
         0, "Ours are counts over " + listed([f"{plural(n, 'environment')} ({_where(c)})" for c, n in sizes]) + "."
     )
-    if with_paper and any(domain != "other" for domain in domains):
+    if with_paper and printed_domains & set(domains):
         notes.insert(1, "Recounted: what the paper's printed scores give by the same rule.")
     return Table(f"wins-{first}-{second}", caption, columns, rows, data, notes)
 
 
 def _where(comparison: Comparison) -> str:
     size = sizes(cell for pair in comparison.cells for cell in pair)
-    return f"{DOMAINS[comparison.domain]}, {comparison.network}, {size}"
+    return f"{domain_name(comparison.domain)}, {comparison.network}, {size}"
 
 
 def _wins_data(comparison: Comparison | None, metric: str, ours: Wins) -> dict[str, Any]:

@@ -2,7 +2,20 @@
 
 from dae.runs.checkpoints import Checkpoint, Checkpoints
 from dae.runs.episodes import Episodes, read_episodes
-from dae.runs.folder import RunFolder, find_runs
-from dae.runs.problem import RunProblem
+from dae.runs.folder import RunConfig, RunFolder, find_runs
+from dae.runs.records import Provenance, State, Status
+from dae.runs.settings import RunSettings
 
-__all__ = ["Checkpoint", "Checkpoints", "Episodes", "RunFolder", "RunProblem", "find_runs", "read_episodes"]
+__all__ = [
+    "Checkpoint",
+    "Checkpoints",
+    "Episodes",
+    "Provenance",
+    "RunConfig",
+    "RunFolder",
+    "RunSettings",
+    "State",
+    "Status",
+    "find_runs",
+    "read_episodes",
+]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dae.errors import UserError
 from dae.files import sync_folder
-from dae.runs.problem import RunProblem
 
 FORMAT = 1
 _MANIFEST = "manifest.json"
@@ -78,7 +78,7 @@ class Checkpoints:
             except (_Damaged, OSError) as problem:
                 announce(f"checkpoint {self.folder / name} cannot be used ({problem}); trying the one before it")
         if names:
-            raise RunProblem(
+            raise UserError(
                 f"no checkpoint in {self.folder} can be used; restore one from a backup, or move the run's folder away "
                 "to start anew"
             )
@@ -102,7 +102,7 @@ class Checkpoints:
 def _is_whole(folder: Path) -> bool:
     try:
         _read(folder)
-    except (_Damaged, OSError, RunProblem):
+    except (_Damaged, OSError, UserError):
         return False
     return True
 
@@ -119,7 +119,7 @@ def _read(folder: Path) -> Checkpoint:
         raise _Damaged("it is a link")
     manifest = _read_manifest(folder / _MANIFEST)
     if manifest["format"] > FORMAT:
-        raise RunProblem(f"{folder} has format {manifest['format']}; this version reads up to {FORMAT}: upgrade dae-rl")
+        raise UserError(f"{folder} has format {manifest['format']}; this version reads up to {FORMAT}: upgrade dae-rl")
     parts = {}
     for name, described in manifest["files"].items():
         if not _PART.fullmatch(name):

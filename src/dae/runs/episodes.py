@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.runs.problem import RunProblem
+from dae.errors import UserError
 
 _COLUMNS = ("r", "l", "t", "frames")  # score, length, seconds, frames
 
@@ -77,17 +77,17 @@ def read_episodes(path: Path) -> Episodes:
         return _from_table(np.zeros((0, len(_COLUMNS))), _COLUMNS)
     names = lines[1].split(",")
     if not set(_COLUMNS) <= set(names):
-        raise RunProblem(f"{path} is no episode file of a run: its columns are {lines[1][:80]!r}")
+        raise UserError(f"{path} is no episode file of a run: its columns are {lines[1][:80]!r}")
     if not lines[2]:
         return _from_table(np.zeros((0, len(names))), names)
     try:
         table = np.loadtxt(io.StringIO(lines[2]), delimiter=",", comments=None, ndmin=2)
     except ValueError as error:
-        raise RunProblem(f"{path} is damaged: {error}") from error
+        raise UserError(f"{path} is damaged: {error}") from error
     if lines[2].count("\n") != len(table) or table.shape[1] != len(names):
-        raise RunProblem(f"{path} is damaged: it has lines that are no episodes")
+        raise UserError(f"{path} is damaged: it has lines that are no episodes")
     if not (np.abs(table) < 2**53).all():  # neither is a NaN
-        raise RunProblem(f"{path} is damaged: it has numbers that no episode has")
+        raise UserError(f"{path} is damaged: it has numbers that no episode has")
     return _from_table(table, names)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dae.errors import InvalidValue
 from dae.theory.mdp import FiniteMDP, Flags, Floats, require_policy, require_states, require_steps
 
 
@@ -11,7 +12,7 @@ def state_values(mdp: FiniteMDP, policy: Floats) -> Floats:
     live = ~mdp.absorbing
     step = np.einsum("sa,sat->st", policy, mdp.transition)
     if mdp.gamma == 1 and not _ends(step, mdp.absorbing).all():
-        raise ValueError("gamma is 1 and some state never ends its episode: its value is infinite; choose gamma < 1")
+        raise InvalidValue("gamma is 1 and some state never ends its episode: its value is infinite; choose gamma < 1")
     values = np.zeros(mdp.n_states)
     system = np.eye(live.sum()) - mdp.gamma * step[np.ix_(live, live)]
     values[live] = np.linalg.solve(system, (policy * mdp.reward).sum(1)[live])

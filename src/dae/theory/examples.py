@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dae.errors import InvalidValue
 from dae.theory.mdp import FiniteMDP, Floats, Indices
 
 
@@ -23,7 +24,7 @@ def random_mdp(
     """
     ordinary = n_states - absorbing - unreachable
     if ordinary < 1 or min(n_actions, branching) < 1 or min(absorbing, unreachable) < 0:
-        raise ValueError(
+        raise InvalidValue(
             f"n_states={n_states}, n_actions={n_actions}, branching={branching}, absorbing={absorbing}, "
             f"unreachable={unreachable}: at least one ordinary state, one action and one branch must remain"
         )
@@ -96,7 +97,7 @@ def merging_mdp(rng: np.random.Generator, k: int, *, width: int = 3, gamma: floa
     happened before.
     """
     if k < 1:
-        raise ValueError(f"k is {k}: it must be at least 1")
+        raise InvalidValue(f"k is {k}: it must be at least 1")
     tail = random_mdp(rng, gamma=gamma)
     layered = 1 + (k - 1) * width
     n_states = layered + tail.n_states

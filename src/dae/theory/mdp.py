@@ -6,6 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dae.errors import InvalidValue
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
@@ -25,18 +27,18 @@ class FiniteMDP:
 
     def __post_init__(self) -> None:
         if self.reward.ndim != 2 or not np.isfinite(self.reward).all():
-            raise ValueError(f"reward has shape {self.reward.shape}: it must be (S, A), with finite entries")
+            raise InvalidValue(f"reward has shape {self.reward.shape}: it must be (S, A), with finite entries")
         states, actions = self.reward.shape
         if self.transition.shape != (states, actions, states):
-            raise ValueError(
+            raise InvalidValue(
                 f"transition has shape {self.transition.shape}: it must be {(states, actions, states)}, (S, A, S)"
             )
         if self.start.shape != (states,):
-            raise ValueError(f"start has shape {self.start.shape}: it must be {(states,)}, one probability a state")
+            raise InvalidValue(f"start has shape {self.start.shape}: it must be {(states,)}, one probability a state")
         require_distribution("transition", self.transition)
         require_distribution("start", self.start)
         if not 0 <= self.gamma <= 1:
-            raise ValueError(f"gamma is {self.gamma}: it must be in [0, 1]")
+            raise InvalidValue(f"gamma is {self.gamma}: it must be in [0, 1]")
 
     @property
     def n_states(self) -> int:
@@ -57,26 +59,26 @@ class FiniteMDP:
 def require_policy(mdp: FiniteMDP, policy: Floats) -> None:
     """The policy is one distribution over actions per state, (S, A)."""
     if policy.shape != mdp.reward.shape:
-        raise ValueError(f"policy has shape {policy.shape}: it must be {mdp.reward.shape}, (S, A) of the MDP")
+        raise InvalidValue(f"policy has shape {policy.shape}: it must be {mdp.reward.shape}, (S, A) of the MDP")
     require_distribution("policy", policy)
 
 
 def require_states(name: str, mdp: FiniteMDP, table: Floats) -> None:
     """The table has one number a state."""
     if table.shape != (mdp.n_states,):
-        raise ValueError(f"{name} has shape {table.shape}: it must be ({mdp.n_states},), one number a state")
+        raise InvalidValue(f"{name} has shape {table.shape}: it must be ({mdp.n_states},), one number a state")
 
 
 def require_steps(n: int) -> None:
     """A trajectory has at least one step."""
     if n < 1:
-        raise ValueError(f"n is {n}: it must be at least 1")
+        raise InvalidValue(f"n is {n}: it must be at least 1")
 
 
 def require_distribution(name: str, probabilities: Floats) -> None:
     """Probabilities along the last axis are not negative and sum to 1."""
     if not (probabilities >= 0).all() or not np.allclose(probabilities.sum(-1), 1, rtol=0, atol=1e-9):
-        raise ValueError(f"{name} holds no distribution: entries must be >= 0 and sum to 1 along the last axis")
+        raise InvalidValue(f"{name} holds no distribution: entries must be >= 0 and sum to 1 along the last axis")
 
 
 @dataclass(frozen=True, eq=False)

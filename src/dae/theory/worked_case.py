@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dae.errors import InvalidValue
 from dae.theory.exact import action_values, advantages, expected_rewards, merges, reachable, state_values
 from dae.theory.examples import impossibility_pair, merging_mdp, random_mdp, random_policy
 from dae.theory.losses import (
@@ -18,9 +19,9 @@ from dae.theory.mdp import FiniteMDP, Floats
 def worked_case(n_states: int, n_actions: int, gamma: float, n_steps: int, seed: int) -> str:
     """Return the worked case as a text of four short sections."""
     if n_steps < 1:
-        raise ValueError(f"steps is {n_steps}: it must be at least 1")
+        raise InvalidValue(f"steps is {n_steps}: it must be at least 1")
     if seed < 0:
-        raise ValueError(f"seed is {seed}: it must be at least 0")
+        raise InvalidValue(f"seed is {seed}: it must be at least 0")
     rng = np.random.default_rng(seed)
     mdp = random_mdp(rng, n_states=n_states, n_actions=n_actions, gamma=gamma)
     policy = random_policy(rng, mdp)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from dae.cli import main
+from dae.errors import InUse
 from dae.experiments.config import parse
-from dae.experiments.options import read_options
 from dae.experiments.sweep.config import SweepConfig, planned_runs
 from dae.experiments.sweep.driver import sweep
 from dae.experiments.sweep.launchers import LAUNCHERS
 from dae.runs import RunFolder
-from dae.runs.problem import InUse
+from dae.terminal.options import read_options
 from tests.experiments.sweep.torture import (
     SMALL,
     Fork,
@@ -156,8 +156,7 @@ def test_a_worker_that_finds_the_folder_in_use_is_not_a_failure(
             marker.touch()
             raise InUse("it is in use by another process")
 
-    monkeypatch.setattr("dae.experiments.train.require_same", refuse_once)
-    monkeypatch.setattr("dae.experiments.train._is_finished", refuse_once)
+    monkeypatch.setattr("dae.experiments.training.run._is_finished", refuse_once)
     assert main(["sweep", *cartpoles(tmp_path / "runs", frames="600"), "--advantages", "dae"]) == 0
     assert marker.exists()
     assert "1 of 1 runs finished" in capsys.readouterr().out
@@ -167,7 +166,7 @@ def test_a_worker_that_finds_the_folder_in_use_is_not_a_failure(
 def test_a_run_that_dies_without_getting_further_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dae.experiments.train.make_model", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr("dae.experiments.training.run.make_model", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     assert main(["sweep", *cartpoles(tmp_path), "--advantages", "dae", "--retries", "1"]) == 1
     assert "died 2 times without getting further (exit code -9)" in capsys.readouterr().err
 
@@ -181,7 +180,7 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
     os.kill(driver.pid, signal.SIGTERM)
     assert driver.wait() == 143
     assert not folder.is_locked()
-    assert folder.read_status()["state"] == "stopped"
+    assert folder.read_status().state == "stopped"
     assert "nothing is lost. The same command continues." in (tmp_path / "driver.txt").read_text()
 
 
@@ -194,13 +193,13 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
         (["smoke", "--settings", "seed=3"], "settings has 'seed=3'"),
         (["smoke", "--settings", "framez=3"], "--framez"),
         (["smoke", "--settings", "gamma=high"], "gamma"),
-        (["smoke", "--networks", "deep"], "network 'deep' is for Atari's pictures"),
+        (["smoke", "--networks", "deep"], "network is 'deep': for MinAtar/Asterix-v1 it must be baseline or wide"),
         (["--envs", "MinAtar/Brekout-v1"], "environment 'MinAtar/Brekout-v1' is not known; did you mean"),
         (["smoke", "--settings", "pictures=maybe"], "maybe"),
         (["smoke", "--envs", "CartPole-v1", "CartPole-v1"], "each must be named once"),
         (["smoke", "--gpus-per-run", "1"], "only --launcher ray hands out GPUs"),
         (["smoke", "--jobs", "-1"], "jobs is -1: it must be at least 0"),
-        (["smoke", "--settings", "frames="], "'' is no whole number, such as 12345, 500K or 10M"),
+        (["smoke", "--settings", "frames="], "'' is not a whole number, such as 12345, 500K or 10M"),
         (["smkoe"], "suite is 'smkoe': it must be one of minatar, atari, ablation, smoke"),
     ],
 )

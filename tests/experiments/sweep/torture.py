@@ -25,7 +25,7 @@ class Forks(LocalProcesses):
     """Local processes that need not import everything again."""
 
     def start(self, run: PlannedRun) -> "Fork":
-        return Fork(lambda: main(["train", *run.words]), run.log)
+        return Fork(lambda: main(["train", *run.words]), run.folder.log)
 
     def exit_code(self, handle: "Fork") -> int | None:
         return handle.exit_code()
@@ -82,7 +82,7 @@ def outcomes(config: SweepConfig) -> dict[str, Outcome]:
 
 def workers(root: Path) -> list[int]:
     """The processes that train in a folder."""
-    locks = [(folder.path / "lock") for folder in find_runs(root) if folder.is_locked()]
+    locks = [(folder.path / "lock") for folder in find_runs([root]) if folder.is_locked()]
     found = [re.search(r"\d+", path.read_text()) for path in locks]
     return [int(match.group()) for match in found if match]
 
@@ -111,4 +111,4 @@ def killed_until_done(start_driver: Callable[[], Fork], root: Path, *, kills: in
 
 
 def finished(folder: RunFolder) -> bool:
-    return bool(folder.read_status().get("state") == "finished")
+    return bool(folder.read_status().state == "finished")

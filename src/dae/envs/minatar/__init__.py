@@ -4,7 +4,17 @@ MinAtar was created by Kenny Young and Tian Tian and is licensed under the GPL, 
 beside this file), unlike the rest of the project.
 """
 
-from dae.envs.minatar.batch import GAMES, BatchStep, MinAtarBatch
-from dae.envs.minatar.gymnasium_envs import MinAtarEnv, MinAtarVectorEnv
+from typing import TYPE_CHECKING
+
+from dae.lazy import load_lazily
+
+if TYPE_CHECKING:
+    from dae.envs.minatar.batch import GAMES, BatchStep, MinAtarBatch
+    from dae.envs.minatar.gymnasium_envs import MinAtarEnv, MinAtarVectorEnv
 
 __all__ = ["GAMES", "BatchStep", "MinAtarBatch", "MinAtarEnv", "MinAtarVectorEnv"]
+
+_BATCH, _ENVS = "dae.envs.minatar.batch", "dae.envs.minatar.gymnasium_envs"
+__getattr__ = load_lazily(
+    __name__, dict.fromkeys(("GAMES", "BatchStep", "MinAtarBatch"), _BATCH) | dict.fromkeys(__all__[3:], _ENVS)
+)

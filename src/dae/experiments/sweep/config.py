@@ -7,10 +7,12 @@ from typing import Literal, Self
 
 import tyro
 
-from dae.envs.registration import MINATAR_IDS
-from dae.experiments.config import Advantage, Network, Preset, TrainConfig, parse
-from dae.experiments.sweep.atari_games import ATARI_IDS
-from dae.runs import RunFolder, RunProblem
+from dae.envs import families, family_of
+from dae.errors import UserError, nearest
+from dae.experiments.config import TrainConfig, parse
+from dae.paper import ABLATION
+from dae.runs import RunFolder
+from dae.terminal.options import option_name
 
 
 @dataclass(frozen=True)
@@ -18,22 +20,23 @@ class Grid:
     """What a sweep runs over."""
 
     envs: tuple[str, ...]
-    advantages: tuple[Advantage, ...] = ("dae", "gae")
-    networks: tuple[Network, ...] = ("baseline",)
+    advantages: tuple[str, ...] = ("dae", "gae")
+    networks: tuple[str, ...] = ("baseline",)
     seeds: int = 1
-    preset: Preset = "paper"
+    preset: str = "paper"
     settings: tuple[str, ...] = ()
 
 
-_MINATAR = tuple(name for name in MINATAR_IDS if name.endswith("-v1"))
-SUITES: dict[str, Grid] = {
-    # The paper's tables and figures, with its numbers of seeds.
-    "minatar": Grid(_MINATAR, networks=("baseline", "wide"), seeds=50),
-    "atari": Grid(ATARI_IDS, networks=("baseline", "wide", "deep"), seeds=10),
-    "ablation": Grid(_MINATAR, advantages=("dae", "duel", "indirect"), seeds=50),
-    # Small enough to see in minutes that everything works.
-    "smoke": Grid(_MINATAR[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),
-}
+def suites() -> dict[str, Grid]:
+    """Return the grids that have a name: the paper's experiments, with its numbers of seeds, and a small one."""
+    papers = {family.name: (family, family.protocol) for family in families() if family.protocol}
+    games, seeds = papers["minatar"][1].games, papers["minatar"][1].seeds
+    return {
+        **{name: Grid(p.games, networks=family.network_names, seeds=p.seeds) for name, (family, p) in papers.items()},
+        "ablation": Grid(games, advantages=ABLATION, seeds=seeds),
+        # Small enough to see in minutes that everything works.
+        "smoke": Grid(games[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),
+    }
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,15 @@ class SweepConfig:
     """The paper's experiments (minatar, atari, ablation), or a test of minutes (smoke); or give --envs."""
     envs: tuple[str, ...] = ()
     """Environments, in place of the suite's."""
-    advantages: tuple[Advantage, ...] = ()
+    advantages: tuple[str, ...] = ()
     """Estimators, in place of the suite's (without a suite: dae gae)."""
-    networks: tuple[Network, ...] = ()
+    networks: tuple[str, ...] = ()
     """Networks, in place of the suite's (without a suite: baseline)."""
     seeds: int | None = None
     """Seeds of each combination, in place of the suite's (without a suite: 1)."""
     first_seed: int = 0
     """The first seed; the others follow it."""
-    preset: Preset | None = None
+    preset: str | None = None
     """Preset of the runs, in place of the suite's (without a suite: paper)."""
     settings: tuple[str, ...] = ()
     """Settings of all runs, as of `dae train`: frames=500K actors=128."""
@@ -76,7 +79,7 @@ class SweepConfig:
     @property
     def grid(self) -> Grid:
         """What the suite and the options together stand for."""
-        base = SUITES[self.suite] if self.suite else Grid(())
+        base = suites()[self.suite] if self.suite else Grid(())
         return Grid(
             self.envs or base.envs,
             self.advantages or base.advantages,
@@ -87,11 +90,15 @@ class SweepConfig:
         )
 
     def checked(self) -> Self:
-        """Refuse what is no sweep."""
-        if self.suite and self.suite not in SUITES:
-            raise RunProblem(f"suite is {self.suite!r}: it must be one of {', '.join(SUITES)}, or left out for --envs")
+        """Refuse what cannot be a sweep."""
+        known = suites()
+        if self.suite and self.suite not in known:
+            hint = nearest(self.suite, known)
+            raise UserError(
+                f"suite is {self.suite!r}: it must be one of {', '.join(known)}, or left out for --envs{hint}"
+            )
         if not self.grid.envs:
-            raise RunProblem(f"there is nothing to run: name a suite ({', '.join(SUITES)}) or --envs")
+            raise UserError(f"there is nothing to run: name a suite ({', '.join(known)}) or --envs")
         for name, rule, holds in (
             ("seeds", "at least 1", self.seeds is None or self.seeds >= 1),
             ("first_seed", "at least 0", self.first_seed >= 0),
@@ -101,16 +108,16 @@ class SweepConfig:
             ("retries", "at least 0", self.retries >= 0),
         ):
             if not holds:
-                raise RunProblem(f"{name} is {getattr(self, name)!r}: it must be {rule}")
+                raise UserError(f"{name} is {getattr(self, name)!r}: it must be {rule}")
         for name in ("envs", "advantages", "networks"):
             if len(set(getattr(self, name))) < len(getattr(self, name)):
-                raise RunProblem(f"{name} is {' '.join(getattr(self, name))}: each must be named once")
+                raise UserError(f"{name} is {' '.join(getattr(self, name))}: each must be named once")
         if self.gpus_per_run and self.launcher != "ray":
-            raise RunProblem(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray hands out GPUs")
+            raise UserError(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray hands out GPUs")
         for text in self.settings:
             name, sign, _ = text.partition("=")
             if not sign or name in _THE_SWEEPS_OWN:
-                raise RunProblem(f"settings has {text!r}: it must be NAME=VALUE, and NAME none of the sweep's own")
+                raise UserError(f"settings has {text!r}: it must be NAME=VALUE, and NAME not one of the sweep's own")
         return self
 
 
@@ -126,15 +133,11 @@ class PlannedRun:
 
     @property
     def name(self) -> str:
-        return str(self.config.folder.relative_to(self.config.out))
+        return self.config.name
 
     @property
     def folder(self) -> RunFolder:
         return RunFolder(self.config.folder)
-
-    @property
-    def log(self) -> Path:
-        return self.config.folder / "log.txt"
 
 
 def planned_runs(config: SweepConfig) -> list[PlannedRun]:
@@ -143,14 +146,14 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
     Settings that no run can have are refused here.
     """
     grid = config.grid
-    parsed: dict[tuple[str, Network, Advantage], TrainConfig] = {}
+    parsed: dict[tuple[str, str, str], TrainConfig] = {}
     planned = []
     for seed, env, network, advantage in product(
         range(config.first_seed, config.first_seed + grid.seeds), grid.envs, grid.networks, grid.advantages
     ):
         words = _words(config, network, advantage)
-        # Presets look at an environment's domain only: reading the same words for each of thousands would take long.
-        kind = TrainConfig(env=env).domain, network, advantage
+        # Presets look at an environment's family only: reading the same words for each of thousands would take long.
+        kind = family_of(env).name, network, advantage
         if kind not in parsed:
             parsed[kind] = parse([env, *words])
         planned.append(
@@ -159,7 +162,7 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
     return planned
 
 
-def _words(config: SweepConfig, network: Network, advantage: Advantage) -> list[str]:
+def _words(config: SweepConfig, network: str, advantage: str) -> list[str]:
     """Return the options of `dae train`, but for the seed."""
     named: dict[str, object] = {
         "advantage": advantage,
@@ -170,4 +173,4 @@ def _words(config: SweepConfig, network: Network, advantage: Advantage) -> list[
         "out": config.out,
     }
     named |= dict(text.split("=", 1) for text in config.grid.settings)
-    return [f"--{name.replace('_', '-')}={value}" for name, value in named.items()]
+    return [f"{option_name(name)}={value}" for name, value in named.items()]

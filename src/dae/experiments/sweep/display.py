@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from dae.experiments.progress import format_duration
+from dae.terminal.progress import format_duration
 
 if TYPE_CHECKING:
     from dae.experiments.sweep.driver import Job
@@ -69,8 +69,7 @@ class SweepDisplay:
         table = Table("run", "state", "frames", "frames/s", "last-100", box=None, pad_edge=False)
         for job in jobs:
             if job.state in ("running", "elsewhere", "failed"):
-                status = job.status or {}
-                score, speed = status.get("score"), status.get("frames_per_second")
+                score, speed = job.status.score, job.status.frames_per_second
                 table.add_row(
                     job.run.name,
                     job.state,

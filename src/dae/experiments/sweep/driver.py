@@ -6,20 +6,22 @@ so the same command continues after any interruption, and takes over what a dead
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dae.experiments.config import require_same
-from dae.experiments.signals import Stopped, StopSignals
+from dae.envs import family_of
+from dae.errors import InUse
 from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs
 from dae.experiments.sweep.display import SweepDisplay
 from dae.experiments.sweep.estimate import describe_plan
 from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
-from dae.runs.problem import InUse
+from dae.runs import State, Status
+from dae.runs.settings import require_same
+from dae.terminal.signals import Stopped, StopSignals
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_STOP = 120.0
-State = Literal["waiting", "running", "elsewhere", "finished", "failed"]
+Standing = Literal["waiting", "running", "elsewhere", "finished", "failed"]
 
 
 @dataclass
@@ -27,19 +29,19 @@ class Job:
     """A run as the sweep sees it."""
 
     run: PlannedRun
-    state: State = "waiting"
+    state: Standing = "waiting"
     handle: Any = None
     frames: int = 0  # when it was last looked at
     frames_at_start: int = 0  # of its checkpoint
     deaths: int = 0  # in a row, without having got further
     problem: str = ""
-    status: dict[str, Any] | None = None
+    status: Status = field(default_factory=Status)
 
     def look(self) -> bool:
         """Read how the run stands; return whether it has finished."""
-        self.status = self.run.folder.read_status() if self.run.folder.exists else {}
-        self.frames = int(self.status.get("frames") or 0)
-        if self.status.get("state") == "finished":
+        self.status = self.run.folder.read_status() if self.run.folder.exists else Status()
+        self.frames = self.status.frames
+        if self.status.state is State.FINISHED:
             self.state, self.frames = "finished", self.run.config.frames
         return self.state == "finished"
 
@@ -49,10 +51,11 @@ def sweep(config: SweepConfig) -> int:
     jobs = [Job(run) for run in planned_runs(config)]
     for job in jobs:
         if job.run.folder.exists:
-            stored = job.run.folder.read_config()["settings"]
-            require_same(job.run.folder.path, stored, job.run.config.to_json())
+            stored = job.run.folder.read_config().settings
+            require_same(job.run.folder.path, stored.to_json(), job.run.config.to_json())
         job.look()
-    _require_known_environments(jobs)
+    for env in dict.fromkeys(job.run.config.env for job in jobs):
+        family_of(env).require_known(env)
     if config.dry_run:
         print(describe_plan(config, [(job.run, job.state == "finished", job.frames) for job in jobs]))
         return 0
@@ -148,21 +151,14 @@ class _Sweep:
         failed = [job for job in self._jobs if job.state == "failed"]
         print(f"{len(self._jobs) - len(failed)} of {len(self._jobs)} runs finished, in {self._config.out}")
         for job in failed:
-            print(f"dae: {job.run.name} failed: {job.problem}; log: {job.run.log}", file=sys.stderr)
+            print(f"dae: {job.run.name} failed: {job.problem}; log: {job.run.folder.log}", file=sys.stderr)
         return 1 if failed else 0
 
 
 def _last_words(job: Job) -> str:
     """Return the last line of a run's log: the error that it ended with."""
     try:
-        lines = job.run.log.read_text(errors="replace").split("\n")
+        lines = job.run.folder.log.read_text(errors="replace").split("\n")
     except OSError as error:
         return f"its log cannot be read: {error}"
     return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-
-
-def _require_known_environments(jobs: list[Job]) -> None:
-    from dae.envs.make import require_known
-
-    for env in dict.fromkeys(job.run.config.env for job in jobs):
-        require_known(env)

@@ -1,13 +1,16 @@
 """What a sweep would do, and how long it would take."""
 
+import contextlib
 import os
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from dae.experiments.config import TrainConfig, format_count
+from dae.errors import UserError
+from dae.experiments.config import TrainConfig
 from dae.experiments.sweep.config import PlannedRun, SweepConfig
-from dae.runs import RunProblem, find_runs
+from dae.runs import RunSettings, find_runs
+from dae.terminal.options import format_count
 
 Kind = tuple[str, str, str]  # environment, network, advantage
 
@@ -49,34 +52,31 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
 
 
 def recorded_speeds(root: Path) -> dict[Kind, float]:
-    """Return the frames a second of runs in a folder, as they were recorded; the mean of each kind."""
+    """Return the frames per second of runs in a folder, as they were recorded; the mean of each kind."""
     speeds: dict[Kind, list[float]] = {}
-    for folder in find_runs(root) if root.is_dir() else []:
-        try:
-            settings, status = folder.read_config()["settings"], folder.read_status()
-            kind = (settings["env"], settings["network"], settings["advantage"])
-            if (speed := float(status.get("frames_per_second") or 0)) > 0:
-                speeds.setdefault(kind, []).append(speed)
-        except (RunProblem, KeyError, TypeError, ValueError):
-            continue
+    for folder in find_runs([root]) if root.is_dir() else []:
+        speed = folder.read_status().frames_per_second
+        if speed > 0:
+            with contextlib.suppress(UserError):  # of a folder that is something else
+                speeds.setdefault(_kind(folder.read_config().settings), []).append(speed)
     return {kind: sum(found) / len(found) for kind, found in speeds.items()}
 
 
 def measured_speed(config: TrainConfig) -> float:
-    """Train one small iteration with these settings and return its frames a second."""
+    """Train one small iteration with these settings and return its frames per second."""
     import torch
 
-    from dae.experiments.building import make_env, make_model
+    from dae.experiments.training.building import make_env, make_model
 
     small = replace(config, actors=min(config.actors, 8))
     env = make_env(small)
     torch.set_num_threads(config.threads or 1)
     model = make_model(small, env)
-    frames = small.actors * small.steps
-    model.learn(2 * frames)  # compiles the games and warms up
+    steps = small.actors * small.steps
+    model.learn(2 * steps)  # compiles the games and warms up
     began = time.perf_counter()
-    model.learn(2 * frames)
-    return 2 * frames / (time.perf_counter() - began)
+    model.learn(2 * steps)
+    return 2 * steps * config.family.frames_per_step / (time.perf_counter() - began)
 
 
 def _in_words(seconds: float) -> str:
@@ -86,5 +86,5 @@ def _in_words(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _kind(config: TrainConfig) -> Kind:
-    return config.env, config.network, config.advantage
+def _kind(settings: RunSettings) -> Kind:
+    return settings.env, settings.network, settings.advantage

@@ -13,8 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from dae.errors import UserError, one_line
 from dae.experiments.sweep.config import PlannedRun, SweepConfig
-from dae.runs import RunProblem
+from dae.terminal.boundary import exit_code_of
+from dae.terminal.messages import announce
 
 
 class Launcher(ABC):
@@ -41,7 +43,7 @@ class Launcher(ABC):
 
 
 class LocalProcesses(Launcher):
-    """One process a run. It has a session of its own: what stops the sweep does not stop it unasked."""
+    """One process per run. It has a session of its own: what stops the sweep does not stop it unasked."""
 
     def __init__(self, config: SweepConfig) -> None:
         self._slots = config.jobs or max(1, len(os.sched_getaffinity(0)) // config.cpus_per_run)
@@ -51,7 +53,7 @@ class LocalProcesses(Launcher):
         return self._slots
 
     def start(self, run: PlannedRun) -> "subprocess.Popen[bytes]":
-        with run.log.open("ab") as file:
+        with run.folder.log.open("ab") as file:
             return subprocess.Popen(
                 [sys.executable, "-m", "dae", "train", *run.words],
                 stdin=subprocess.DEVNULL,
@@ -69,11 +71,11 @@ class LocalProcesses(Launcher):
 
 
 class RayCluster(Launcher):
-    """One Ray task a run, each in a worker process that ends with it."""
+    """One Ray task per run, each in a worker process that ends with it."""
 
     def __init__(self, config: SweepConfig) -> None:
         if find_spec("ray") is None:
-            raise RunProblem("launcher is 'ray', which is not installed: pip install 'dae-rl[ray]', or use local")
+            raise UserError("launcher is 'ray', which is not installed: pip install 'dae-rl[ray]', or use local")
         self._config = config
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._ray: Any = import_module("ray")
@@ -88,7 +90,7 @@ class RayCluster(Launcher):
         if config.ray_address is None and self.slots() == 0:
             there = self._ray.cluster_resources()
             self.close()
-            raise RunProblem(
+            raise UserError(
                 f"a run needs {config.cpus_per_run} CPUs and {config.gpus_per_run:g} GPUs, and this machine has "
                 f"{there.get('CPU', 0):g} and {there.get('GPU', 0):g}: ask for less, or give a cluster's --ray-address"
             )
@@ -110,8 +112,8 @@ class RayCluster(Launcher):
         return min(room, self._config.jobs or room)
 
     def start(self, run: PlannedRun) -> Any:
-        handle = self._task.remote(run.words, str(run.log.resolve()), str(Path.cwd()))
-        self._logs[handle] = run.log
+        handle = self._task.remote(run.words, str(run.folder.log.resolve()), str(Path.cwd()))
+        self._logs[handle] = run.folder.log
         return handle
 
     def exit_code(self, handle: Any) -> int | None:
@@ -144,14 +146,14 @@ def _train_in_worker(words: tuple[str, ...], log: str, folder: str) -> int:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     from dae.experiments.config import parse
-    from dae.experiments.train import train
+    from dae.experiments.training.run import train
 
     try:
-        return train(parse(list(words)))
-    except Exception as error:
+        return exit_code_of(lambda: train(parse(list(words))))
+    except Exception as error:  # the last line of the log says what it was
         traceback.print_exc()
-        print(f"dae: {' '.join(str(error).split())}", flush=True)
-        return error.exit_code if isinstance(error, RunProblem) else 2
+        announce(f"{type(error).__name__}: {one_line(error)}")
+        return 1
 
 
 LAUNCHERS: dict[str, Callable[[SweepConfig], Launcher]] = {"local": LocalProcesses, "ray": RayCluster}

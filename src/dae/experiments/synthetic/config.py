@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from dae.runs import RunProblem
+from dae.errors import UserError
 
 Method = Literal["dae", "gae", "monte-carlo", "duel", "indirect"]
 
@@ -64,7 +64,7 @@ class SyntheticConfig:
         rules += [("methods", "named once each", len(set(self.methods)) == len(self.methods))]
         for name, rule, holds in rules:
             if not holds:
-                raise RunProblem(f"{name} is {getattr(self, name)!r}: it must be {rule}")
+                raise UserError(f"{name} is {getattr(self, name)!r}: it must be {rule}")
         return self
 
     def to_json(self) -> dict[str, Any]:

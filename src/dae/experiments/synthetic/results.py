@@ -1,6 +1,7 @@
 """The results of the chain experiment: one tidy file, from which it also continues."""
 
 import csv
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.experiments.config import require_same
+from dae.errors import UserError
 from dae.files import write_atomically
-from dae.runs import RunProblem
+from dae.runs import Provenance
+from dae.runs.settings import require_same
 
 Numbers = NDArray[np.float64]
 _COLUMNS = ("method", "seed", "iteration", "mse", "expected_return")
@@ -44,19 +46,19 @@ class Results:
     def means(self) -> Path:
         return self.folder / "means.csv"
 
-    def open(self, made_with: dict[str, Any]) -> None:
+    def open(self, made_with: Provenance) -> None:
         """Take over what the folder holds already; refuse it if its settings are others."""
         described = self.folder / "settings.json"
         if self.table.exists() and not described.exists():
-            raise RunProblem(f"{self.table} is there without its settings.json: choose another --out")
+            raise UserError(f"{self.table} is there without its settings.json: choose another --out")
         if not described.exists():
-            content = json.dumps({"settings": self._settings, "made_with": made_with}, indent=2)
+            content = json.dumps({"settings": self._settings, "made_with": dataclasses.asdict(made_with)}, indent=2)
             write_atomically(described, content.encode() + b"\n")
             return
         try:
             stored = json.loads(described.read_bytes())["settings"]
         except (ValueError, KeyError, TypeError) as error:
-            raise RunProblem(f"{described} cannot be read ({error}): choose another --out") from error
+            raise UserError(f"{described} cannot be read ({error}): choose another --out") from error
         require_same(self.folder, stored, self._settings)
         if self.table.exists():
             self._read()
@@ -103,7 +105,7 @@ class Results:
             if any(len(rows) != length for rows in collected.values()):
                 raise ValueError("rows are missing")
         except (ValueError, StopIteration) as error:
-            raise RunProblem(
+            raise UserError(
                 f"{self.table} is not as it was written ({error}): move it away to start anew, or choose another --out"
             ) from error
         # They were computed in single precision: this gives the very numbers back that were written.

@@ -6,15 +6,16 @@ from threading import Event
 import numpy as np
 import torch
 
-from dae.experiments.progress import WorkProgress
+from dae.errors import UserError
 from dae.experiments.provenance import made_with
-from dae.experiments.signals import Stopped, StopSignals
 from dae.experiments.synthetic.config import Method, SyntheticConfig
 from dae.experiments.synthetic.learners import Learners, grouped
 from dae.experiments.synthetic.results import Numbers, Results
 from dae.experiments.synthetic.summary import draw, summarize
 from dae.files import write_atomically
-from dae.runs import RunFolder, RunProblem
+from dae.runs import RunFolder
+from dae.terminal.progress import WorkProgress
+from dae.terminal.signals import Stopped, StopSignals
 
 
 def run(config: SyntheticConfig) -> int:
@@ -97,4 +98,4 @@ def _device(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         first_line = str(error).splitlines()[0]
-        raise RunProblem(f"device is {name!r}: it must be one that is there, auto or cpu ({first_line})") from error
+        raise UserError(f"device is {name!r}: it must be one that is there, auto or cpu ({first_line})") from error

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dae.catalog import colour_of, describe
 from dae.experiments.synthetic.config import SyntheticConfig
 from dae.experiments.synthetic.results import Results
-from dae.pictures import COLOURS, NAMES, draw_band, new_figure, save_figure
+from dae.pictures import draw_band, new_figure, save_figure
 
 
 def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
@@ -14,7 +15,7 @@ def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
     figure, (left, right) = new_figure(10.0, 3.8, columns=2)
     iterations = np.arange(1, config.iterations + 1)
     for method in config.methods:
-        look = {"colour": COLOURS[method], "label": NAMES[method]}
+        look = {"colour": colour_of(method).light, "label": describe(method).label}
         for axes, curve in zip((left, right), results.curves(method, config.seeds), strict=True):
             draw_band(axes, iterations, curve.mean, curve.error, **look)
     left.set_yscale("log")
@@ -48,7 +49,7 @@ def summarize(config: SyntheticConfig, results: Results) -> str:
         mse, expected = results.curves(method, config.seeds)
         errors = ", ".join(f"{mse.at(i)} at iteration {i}" for i in stations)
         told.append(
-            f"{NAMES[method]}: mean squared error of the advantages {errors}; expected return at the end "
+            f"{describe(method).label}: mean squared error of the advantages {errors}; expected return at the end "
             f"{expected.at(end)} of {config.states}."
         )
         final[method] = expected.mean

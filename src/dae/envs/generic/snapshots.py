@@ -1,7 +1,5 @@
-"""Exact snapshots of vector environments as bytes that hold data only: our own batches, and gymnasium environments
-whose whole state is plain attributes (classic control and the like)."""
+"""Exact snapshots of gymnasium environments whose whole state is plain attributes (classic control and the like)."""
 
-import io
 import types
 from typing import Any
 
@@ -12,9 +10,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
-from dae.envs.make import make_vec_env
-from dae.envs.sb3 import BatchVecEnv
-from dae.plain import NotData, encode, from_bytes, to_bytes
+from dae.serialization import NotData, encode, from_bytes, to_bytes
 
 # What an attribute may hold that stays the same while an environment plays.
 _FIXED = (gym.Space, EnvSpec, types.FunctionType, types.MethodType, type)
@@ -24,21 +20,14 @@ _RECORDS = ("t_start", "episode_returns", "episode_lengths", "episode_times", "r
 
 def take_snapshot(env: VecEnv, observations: VecEnvObs) -> bytes:
     """Return the state of all environments; `observations` are what they last showed."""
-    if isinstance(env, BatchVecEnv):
-        file = io.BytesIO()
-        np.save(file, env.get_state(), allow_pickle=False)
-        return file.getvalue()
     if not isinstance(env, DummyVecEnv):
-        raise NotData(f"{type(env).__name__} is no data")
-    return to_bytes({"environments": [_layers(each) for each in env.envs], "observations": observations})
+        raise NotData(f"the state of a {type(env).__name__} cannot be read")
+    layers = [[_attributes(layer) for layer in _chain(each)] for each in env.envs]
+    return to_bytes({"environments": layers, "observations": observations})
 
 
 def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
     """Bring environments to the state of a snapshot, and return what they show there."""
-    if isinstance(env, BatchVecEnv):
-        env.reset()
-        env.set_state(np.load(io.BytesIO(snapshot), allow_pickle=False))
-        return env.observe()
     assert isinstance(env, DummyVecEnv)
     env.reset()
     content = from_bytes(snapshot)
@@ -50,11 +39,8 @@ def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
     return observations
 
 
-def can_be_restored(env_id: str, **options: Any) -> bool:
-    """Try it: after a snapshot is restored into a second environment, both must play on alike."""
-    first, second = (make_vec_env(env_id, 1, seed=seed, **options) for seed in (0, 1))
-    if isinstance(first, BatchVecEnv):
-        return True
+def play_on_alike(first: VecEnv, second: VecEnv) -> bool:
+    """Try it: after a snapshot of the first is restored into the second, both must play on alike."""
     first.action_space.seed(0)
     try:
         observations = first.reset()
@@ -67,7 +53,7 @@ def can_be_restored(env_id: str, **options: Any) -> bool:
             action = np.array([first.action_space.sample()])
             if not all(_equal(a, b) for a, b in zip(first.step(action)[:3], second.step(action)[:3], strict=True)):
                 return False
-    except Exception:  # what an environment raises here it will raise in training, where it is told
+    except Exception:  # what an environment raises here it will raise in training, where it is reported
         return False
     finally:
         first.close()
@@ -83,16 +69,12 @@ def _chain(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
     return layers
 
 
-def _layers(env: gym.Env[Any, Any]) -> list[dict[str, Any]]:
-    return [_attributes(layer) for layer in _chain(env)]
-
-
 def _attributes(layer: gym.Env[Any, Any]) -> dict[str, Any]:
     kept = {}
     for name, value in vars(layer).items():
         own = name == "env" or (isinstance(layer, Monitor) and name in _RECORDS)
         if not own and not isinstance(value, _FIXED):
-            encode(value)  # raises where the value is no data
+            encode(value)  # raises where the value is not data
             kept[name] = value
     return kept
 

@@ -12,21 +12,21 @@ from PIL import Image, ImageDraw, ImageFont
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
-from dae.envs import make_vec_env
+from dae.envs import Family, family_of, make_vec_env
+from dae.errors import UserError, one_line
 
 _HEIGHT, _PANEL = 300, 260
 _BACKGROUND, _INK, _FAINT = (24, 24, 30), (235, 235, 240), (120, 120, 132)
 _GOOD, _BAD = (88, 178, 120), (222, 106, 94)
-_MINATAR_ACTIONS = ("stay", "left", "up", "right", "down", "fire")
 
 
-class CannotRecord(Exception):
+class CannotRecord(UserError):
     """Why there is no film of this environment."""
 
 
 @dataclass(frozen=True)
 class _Thought:
-    """What the agent made of a moment: one bar an action."""
+    """What the agent made of a moment: one bar per action."""
 
     value: float
     bars: NDArray[np.float32]
@@ -38,13 +38,14 @@ def record_episode(
     model: PPO, env_id: str, path: Path, *, seed: int, greedy: bool = False, longest: int = 600, fps: int = 12
 ) -> float:
     """Play one episode, or its first `longest` steps, and write it as a GIF or MP4; return the score there."""
-    env = _make_visible(env_id, seed)
-    names = _action_names(env)
+    family = family_of(env_id)
+    env = _make_visible(family, env_id, seed)
+    names = family.action_names(env)
     observations = env.reset()
     moments, score = [], 0.0
     for _ in range(longest):
         action, _ = model.predict(observations, deterministic=greedy)  # type: ignore[arg-type]
-        moments.append((_picture(env), score, _think(model, observations, int(action[0]))))
+        moments.append((family.draw(env), score, _think(model, observations, int(action[0]))))
         observations, rewards, dones, _ = env.step(action)
         score += float(rewards[0])
         if dones[0]:
@@ -61,33 +62,19 @@ def record_episode(
     return score
 
 
-def _make_visible(env_id: str, seed: int) -> VecEnv:
+def _make_visible(family: Family, env_id: str, seed: int) -> VecEnv:
     try:
         env = make_vec_env(env_id, 1, seed=seed, render_mode="rgb_array")
         env.reset()
-        _picture(env)
-    except (gym.error.Error, ImportError, TypeError, AttributeError) as error:
-        raise CannotRecord(f"{env_id} cannot be drawn here: {' '.join(str(error).split())}") from error
+        family.draw(env)
+    except (UserError, gym.error.Error, ImportError, TypeError, AttributeError) as error:  # of the environment's code
+        raise CannotRecord(f"{env_id} cannot be drawn here: {one_line(error)}") from error
     env.seed(seed)
     return env
 
 
-def _picture(env: VecEnv) -> NDArray[np.uint8]:
-    pictures = env.get_images()
-    if not len(pictures) or pictures[0] is None:
-        raise TypeError("it renders nothing")
-    return np.asarray(pictures[0], np.uint8)
-
-
-def _action_names(env: VecEnv) -> list[str]:
-    batch = getattr(env, "batch", None)
-    if batch is not None:
-        return [_MINATAR_ACTIONS[action] for action in batch.action_set]
-    return [str(action) for action in range(int(getattr(env.action_space, "n", 0)))]
-
-
 def _think(model: PPO, observations: Any, action: int) -> _Thought:
-    if model.estimator.head is not None:
+    if model.estimator.info.models_all_actions:
         credit = model.advantages(observations)
         return _Thought(float(credit.values[0]), credit.advantages[0], "advantage", action)
     with torch.no_grad():
@@ -102,7 +89,7 @@ def _think(model: PPO, observations: Any, action: int) -> _Thought:
 def _compose(
     picture: NDArray[np.uint8], score: float, thought: _Thought, names: list[str], largest: float
 ) -> Image.Image:
-    """Put the picture and a panel with score, value and a bar an action side by side."""
+    """Put the picture beside a panel with score, value and one bar per action."""
     image = Image.fromarray(picture)
     width = round(image.width * _HEIGHT / image.height)
     image = image.resize((width, _HEIGHT), Image.Resampling.NEAREST)

@@ -8,9 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
+from dae.errors import InvalidValue, one_line
+
 
 class NotData(TypeError):
     """A value that cannot be written as data."""
+
+
+class BadData(InvalidValue):
+    """JSON that no value was written as."""
 
 
 class Kind(NamedTuple):
@@ -22,7 +28,7 @@ class Kind(NamedTuple):
 
 
 def encode(value: Any) -> Any:
-    """Return JSON for a value; what is no plain JSON carries its kind as "@"."""
+    """Return JSON for a value; what is not plain JSON carries its kind as "@"."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.bool_ | np.integer | np.floating):
@@ -34,7 +40,7 @@ def encode(value: Any) -> Any:
     for name, kind in KINDS.items():
         if type(value) is kind.cls or (kind.cls is type and isinstance(value, type)):
             return {"@": name, "with": [encode(argument) for argument in kind.arguments(value)]}
-    raise NotData(f"{type(value).__name__} is no data")
+    raise NotData(f"a {type(value).__name__} is not data")
 
 
 def decode(value: Any) -> Any:
@@ -46,9 +52,12 @@ def decode(value: Any) -> Any:
     if "@" not in value:
         return {key: decode(item) for key, item in value.items()}
     name, arguments = value["@"], decode(value.get("with"))
-    if name not in KINDS or not isinstance(arguments, list):
-        raise ValueError(f"{name!r} is no kind of data that this version knows")
-    return KINDS[name].build(*arguments)
+    if not isinstance(name, str) or name not in KINDS or not isinstance(arguments, list):
+        raise BadData(f"{name!r} is not a kind of data that this version knows")
+    try:
+        return KINDS[name].build(*arguments)
+    except Exception as error:  # whatever it is, the file asked for it
+        raise BadData(f"its {name} cannot be built: {one_line(error)}") from error
 
 
 def to_bytes(value: Any) -> bytes:
@@ -63,7 +72,7 @@ def from_bytes(content: bytes) -> Any:
 
 def _array_arguments(array: Any) -> tuple[Any, ...]:
     if array.dtype.hasobject:
-        raise NotData("an array of objects is no data")
+        raise NotData("an array of objects is not data")
     return array.dtype.str, list(array.shape), base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
 
 

@@ -2,15 +2,23 @@
 
 import html
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dae.pictures import COLOURS, figure_bytes
+from dae.catalog import colour_of
+from dae.pictures import figure_bytes
+from dae.report.text import slug
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def inline_svg(figure: "Figure", name: str, description: str) -> str:
+def css_variable(method: str) -> str:
+    """Return the variable of the page that holds an estimator's colour."""
+    return f"--method-{slug(method)}"
+
+
+def inline_svg(figure: "Figure", name: str, description: str, methods: Iterable[str]) -> str:
     """Return a figure as an element of the page; the name keeps its ids apart from those of other figures."""
     figure.patch.set_alpha(0)
     for axes in figure.axes:
@@ -27,8 +35,8 @@ def inline_svg(figure: "Figure", name: str, description: str) -> str:
     text = re.sub(r"\n\s*", "\n", text)
     text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
     text = text.replace("#000000", "currentColor")
-    for method, hue in COLOURS.items():
-        text = text.replace(hue, f"var(--{method})")
+    for method in methods:
+        text = text.replace(colour_of(method).light, f"var({css_variable(method)})")
     text = re.sub(r'^<svg width="[^"]*" height="[^"]*"', "<svg", text)
     return text.replace("<svg", f'<svg role="img" aria-label="{html.escape(description)}"', 1)
 

@@ -1,0 +1,207 @@
+"""A saved agent as a file: a zip of JSON and safetensors, written at once and read with care."""
+
+import contextlib
+import io
+import json
+import pathlib
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import cloudpickle
+import msgspec
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from stable_baselines3.common.utils import get_device
+from torch import Tensor
+
+from dae import __version__
+from dae.errors import InvalidValue, one_line
+from dae.files import write_atomically
+from dae.serialization import NotData, decode, encode
+
+FORMAT = 1
+_DATA, _POLICY, _OPTIMIZER, _PICKLED = "data.json", "policy.safetensors", "optimizer.safetensors", "pickled.bin"
+_ESTIMATOR = "estimator.safetensors"
+_LARGEST_JSON = 64 * 2**20
+
+Path = str | pathlib.Path | io.BufferedIOBase
+
+
+class Description(msgspec.Struct):
+    """What a file says in JSON."""
+
+    format: int
+    dae_version: str
+    aliases: dict[str, str]  # tensors that stand in the file under another name
+    optimizer_groups: list[dict[str, Any]]
+    pickled: list[str]  # settings that are not data
+    data: dict[str, Any]  # settings that are
+    estimator_options: dict[str, Any] = {}
+
+
+def write_agent(
+    path: Path,
+    settings: Mapping[str, Any],
+    policy: Mapping[str, Tensor],
+    optimizer: Mapping[str, Any],
+    estimator_options: Mapping[str, Any],
+    estimator_state: Mapping[str, Tensor],
+) -> None:
+    """Write an agent; an existing file is replaced only when the new one is complete."""
+    data: dict[str, Any] = {}
+    pickled: dict[str, Any] = {}
+    for name, value in settings.items():
+        try:
+            data[name] = encode(value)
+        except NotData:
+            pickled[name] = value
+    weights, aliases = _unique(policy)
+    moments, groups = _flatten(optimizer)
+    description = {
+        "format": FORMAT,
+        "dae_version": __version__,
+        "aliases": aliases,
+        "optimizer_groups": groups,
+        "pickled": sorted(pickled),
+        "data": data,
+    }
+    if estimator_options:
+        description["estimator_options"] = encode(dict(estimator_options))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(_DATA, json.dumps(description, indent=1))
+        archive.writestr(_POLICY, save_tensors(weights))
+        archive.writestr(_OPTIMIZER, save_tensors(moments))
+        if estimator_state:
+            archive.writestr(_ESTIMATOR, save_tensors({k: v.contiguous() for k, v in estimator_state.items()}))
+        if pickled:
+            archive.writestr(_PICKLED, cloudpickle.dumps(pickled))
+    _write(path, buffer.getvalue())
+
+
+class AgentFile:
+    """A file that `write_agent` wrote."""
+
+    def __init__(self, path: Path) -> None:
+        source, self.name = (path, "the file") if isinstance(path, io.IOBase) else (_existing(path), str(path))
+        with self._damage_in_one_line(), zipfile.ZipFile(source) as archive:
+            parts = {part.filename: part for part in archive.infolist()}
+            if _DATA not in parts:
+                hint = "; it looks like one of Stable-Baselines3, whose files can run code" if "data" in parts else ""
+                raise InvalidValue(f"{self.name} is not an agent saved by dae{hint}")
+            if any(part.compress_type != zipfile.ZIP_STORED for part in parts.values()):
+                raise InvalidValue(f"{self.name} is refused: its parts are compressed, which those of dae never are")
+            if parts[_DATA].file_size > _LARGEST_JSON:
+                raise InvalidValue(f"{self.name} is refused: its description is larger than {_LARGEST_JSON} bytes")
+            lacking = [name for name in (_POLICY, _OPTIMIZER) if name not in parts]
+            if lacking:
+                raise InvalidValue(f"{self.name} is damaged: it has no {lacking[0]}")
+            content = archive.read(_DATA)
+            self._require_format(content)
+            self.description = msgspec.json.decode(content, type=Description)
+            self._weights = load_tensors(archive.read(_POLICY))
+            self._moments = load_tensors(archive.read(_OPTIMIZER))
+            self.estimator_state = load_tensors(archive.read(_ESTIMATOR)) if _ESTIMATOR in parts else {}
+            self._pickled = archive.read(_PICKLED) if _PICKLED in parts else None
+
+    def _require_format(self, content: bytes) -> None:
+        """Refuse a newer file before its fields are looked at, which may be others."""
+        told = msgspec.json.decode(content, type=dict[str, Any])
+        if isinstance(told.get("format"), int) and told["format"] > FORMAT:
+            raise InvalidValue(
+                f"{self.name} has format {told['format']}, written by dae {told.get('dae_version')}; this version "
+                f"reads up to {FORMAT}: upgrade dae-rl"
+            )
+
+    @contextlib.contextmanager
+    def _damage_in_one_line(self) -> Iterator[None]:
+        """Report what is wrong with the file, whichever library noticed it."""
+        try:
+            yield
+        except (zipfile.BadZipFile, SafetensorError, UnicodeDecodeError, msgspec.DecodeError, EOFError) as error:
+            raise InvalidValue(f"{self.name} is damaged or not a saved agent: {one_line(error)[:200]}") from error
+
+    @contextlib.contextmanager
+    def problems_named(self) -> Iterator[None]:
+        """Name the file in what its settings and weights are refused for."""
+        try:
+            yield
+        except (InvalidValue, RuntimeError, MemoryError, OverflowError) as error:  # PyTorch's: shapes, names, sizes
+            raise InvalidValue(f"{self.name} cannot be loaded: {one_line(error)[:300]}") from error
+
+    def settings(self, given: Mapping[str, Any], trust: bool) -> dict[str, Any]:
+        """Return the saved settings, with those that are given in their place."""
+        data = {key: decode(value) for key, value in self.description.data.items() if key not in given}
+        needed = set(self.description.pickled) - set(given)
+        if needed and not trust:
+            raise InvalidValue(
+                f"it has pickled parts ({', '.join(sorted(needed))}), which can run code when loaded: "
+                "pass trust=True if you know where it comes from, or give these parts as custom_objects"
+            )
+        if needed and self._pickled is not None:
+            data |= {key: value for key, value in cloudpickle.loads(self._pickled).items() if key in needed}
+        return {**data, **given}
+
+    def parameters(self, device: torch.device | str) -> dict[str, Any]:
+        """Return weights and optimizer state."""
+        lacking = sorted(set(self.description.aliases.values()) - set(self._weights))
+        if lacking:
+            raise InvalidValue(f"the weights {lacking[0]} are missing")
+        aliases = {alias: self._weights[original] for alias, original in self.description.aliases.items()}
+        target = get_device(device)
+        return {
+            "policy": {key: tensor.to(target) for key, tensor in (self._weights | aliases).items()},
+            "policy.optimizer": _unflatten(self._moments, self.description.optimizer_groups),
+        }
+
+
+def _existing(path: Any) -> pathlib.Path:
+    """Find the file as Stable-Baselines3 does, with or without its suffix."""
+    given = pathlib.Path(path)
+    for candidate in (given, given.with_name(given.name + ".zip")):
+        if candidate.is_file():
+            return candidate
+    raise FileNotFoundError(f"there is no saved agent at {path}")
+
+
+def _write(path: Path, content: bytes) -> None:
+    if isinstance(path, io.IOBase):
+        path.write(content)
+        return
+    target = pathlib.Path(path)
+    if not target.suffix:
+        target = target.with_suffix(".zip")
+    write_atomically(target, content)
+
+
+def _unique(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Keep each tensor once: a shared trunk stands in a policy's state under several names."""
+    first: dict[int, str] = {}
+    aliases: dict[str, str] = {}
+    for name, tensor in state.items():
+        original = first.setdefault(tensor.data_ptr(), name) if tensor.numel() else name
+        if original != name:
+            aliases[name] = original
+    return {name: tensor.contiguous() for name, tensor in state.items() if name not in aliases}, aliases
+
+
+def _flatten(state: Mapping[str, Any]) -> tuple[dict[str, Tensor], list[Any]]:
+    """Write an optimizer's state as named tensors and plain groups."""
+    tensors = {}
+    for index, entries in state["state"].items():
+        for key, value in entries.items():
+            tensors[f"{index}.{key}"] = value.contiguous() if isinstance(value, Tensor) else torch.tensor(value)
+    return tensors, encode(state["param_groups"])
+
+
+def _unflatten(tensors: dict[str, Tensor], groups: list[Any]) -> dict[str, Any]:
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        index, _, key = name.partition(".")
+        if not index.isdecimal() or not key:
+            raise InvalidValue(f"{name!r} is not a part of an optimizer's state")
+        state.setdefault(int(index), {})[key] = tensor
+    return {"state": state, "param_groups": decode(groups)}

@@ -1,0 +1,218 @@
+"""What a user of Stable-Baselines3 meets: PPO's arguments, `learn`, `advantages`, and what is saved."""
+
+import dataclasses
+import warnings
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import (
+    ActorCriticCnnPolicy,
+    ActorCriticPolicy,
+    BasePolicy,
+    MultiInputActorCriticPolicy,
+)
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, PyTorchObs, Schedule
+from stable_baselines3.common.utils import FloatSchedule
+
+from dae.agent import parallel
+from dae.agent.allocator import keep_freed_memory
+from dae.agent.estimators import AdvantageEstimator, make_estimator
+from dae.agent.policy import CnnPolicy, CriticHeadMixin, MlpPolicy, MultiInputPolicy
+from dae.agent.rollout import Rollout
+from dae.agent.saving import SafeSaving
+from dae.agent.settings import check_model, check_policy_and_env, resolve_defaults
+from dae.catalog import describe, estimator_names
+from dae.errors import InvalidValue, nearest
+from dae.hyperparameters import PPOOptions
+
+_SB3_POLICIES: dict[type[BasePolicy], type[CriticHeadMixin]] = {
+    ActorCriticPolicy: MlpPolicy,
+    ActorCriticCnnPolicy: CnnPolicy,
+    MultiInputActorCriticPolicy: MultiInputPolicy,
+}
+_OPTIONS = {field.name: field.default for field in dataclasses.fields(PPOOptions)}
+
+
+class Credit(NamedTuple):
+    """What an agent thinks of the actions in a batch of states."""
+
+    advantages: NDArray[np.float32]  # (N, A): Â(s, ·)
+    values: NDArray[np.float32]  # (N,): V̂(s)
+    probabilities: NDArray[np.float32]  # (N, A): π(·|s)
+
+
+class PPOInterface(SafeSaving, OnPolicyAlgorithm):
+    """PPO without its algorithm, which is `dae.agent.ppo`."""
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpPolicy": MlpPolicy,
+        "CnnPolicy": CnnPolicy,
+        "MultiInputPolicy": MultiInputPolicy,
+    }
+    policy: CriticHeadMixin
+    rollout_buffer: Rollout  # type: ignore[assignment]
+    clip_range: Schedule
+    clip_range_vf: Schedule | None
+
+    def __init__(
+        self,
+        policy: str | type[ActorCriticPolicy],
+        env: GymEnv | str | None,
+        learning_rate: float | Schedule | None = None,
+        n_steps: int | None = None,
+        batch_size: int | None = None,
+        n_epochs: int | None = None,
+        gamma: float = 0.99,
+        gae_lambda: float = 0.95,
+        clip_range: float | Schedule | None = None,
+        clip_range_vf: float | Schedule | None = None,
+        normalize_advantage: bool = True,
+        ent_coef: float | None = None,
+        vf_coef: float | None = None,
+        max_grad_norm: float | Literal["default"] | None = "default",
+        use_sde: bool = False,
+        sde_sample_freq: int = -1,
+        rollout_buffer_class: None = None,
+        rollout_buffer_kwargs: None = None,
+        target_kl: float | None = None,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: torch.device | str = "auto",
+        _init_setup_model: bool = True,
+        *,
+        advantage: str | type[AdvantageEstimator] | AdvantageEstimator = "dae",
+        **options: Any,
+    ) -> None:
+        estimator = make_estimator(advantage)
+        check_policy_and_env(policy, env, _init_setup_model)
+        for name in options:
+            if name not in _OPTIONS:
+                raise TypeError(f"PPO has no argument {name!r}{nearest(name, _OPTIONS)}")
+        if rollout_buffer_class is not None or rollout_buffer_kwargs is not None:
+            raise InvalidValue(
+                "rollout_buffer_class and rollout_buffer_kwargs are not taken: the estimators read rows of "
+                "trajectories, which dae.agent.Rollout keeps"
+            )
+        settings = resolve_defaults(
+            estimator.info,
+            {
+                "learning_rate": learning_rate,
+                "n_steps": n_steps,
+                "batch_size": batch_size,
+                "n_epochs": n_epochs,
+                "clip_range": clip_range,
+                "ent_coef": ent_coef,
+                "vf_coef": vf_coef,
+                "max_grad_norm": max_grad_norm,
+            },
+        )
+        super().__init__(
+            policy=_SB3_POLICIES.get(policy, policy) if isinstance(policy, type) else policy,
+            env=env,  # type: ignore[arg-type]
+            learning_rate=settings["learning_rate"],
+            n_steps=settings["n_steps"],
+            gamma=gamma,
+            gae_lambda=gae_lambda,
+            ent_coef=settings["ent_coef"],
+            vf_coef=settings["vf_coef"],
+            max_grad_norm=settings["max_grad_norm"],
+            use_sde=use_sde,
+            sde_sample_freq=sde_sample_freq,
+            stats_window_size=stats_window_size,
+            tensorboard_log=None if tensorboard_log is None else str(tensorboard_log),
+            policy_kwargs=policy_kwargs,
+            verbose=verbose,
+            device=device,
+            seed=seed,
+            _init_setup_model=False,
+            supported_action_spaces=(spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
+        )
+        self.estimator = estimator
+        self.advantage = estimator.info.name
+        self.batch_size: int = settings["batch_size"]
+        self.n_epochs: int = settings["n_epochs"]
+        self.clip_range = settings["clip_range"]
+        self.clip_range_vf = clip_range_vf  # type: ignore[assignment]
+        self.normalize_advantage = normalize_advantage
+        self.target_kl = target_kl
+        vars(self).update(_OPTIONS | options)
+        if _init_setup_model:
+            self._setup_model()
+
+    @property
+    def options(self) -> PPOOptions:
+        """What is set beyond Stable-Baselines3's arguments; each is also an attribute of its own."""
+        return PPOOptions(**{name: getattr(self, name) for name in _OPTIONS})
+
+    def _setup_model(self) -> None:
+        check_model(self)
+        self._setup_lr_schedule()
+        self.set_random_seed(self.seed)
+        self.clip_range = FloatSchedule(self.clip_range)
+        if self.clip_range_vf is not None:
+            self.clip_range_vf = FloatSchedule(self.clip_range_vf)
+        self.estimator.configure(gamma=self.gamma, lam=self.gae_lambda, normalize=self.normalize_advantage)
+        self.rollout_buffer = Rollout(self.n_steps, self.n_envs, self.observation_space, self.action_space, self.device)
+        self.policy = self.policy_class(  # type: ignore[assignment]
+            self.observation_space,
+            self.action_space,
+            self.lr_schedule,
+            use_sde=self.use_sde,
+            critic_head=self.estimator.head,
+            **self.policy_kwargs,
+        ).to(self.device)
+        parallel.begin(self.policy, self.seed)
+        if self.device.type == "cpu":
+            keep_freed_memory()
+        self._maybe_recommend_cpu("MlpPolicy")
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 1,
+        tb_log_name: str = "PPO",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> "PPOInterface":
+        """Train for at least `total_timesteps` steps, counted over all environments."""
+        anew = reset_num_timesteps or self.num_timesteps == 0
+        n_envs = self.n_envs * parallel.size()
+        if anew and total_timesteps <= self.n_steps * n_envs and self.lr_schedule(0.0) == 0:
+            warnings.warn(
+                f"learn({total_timesteps}) covers one rollout ({self.n_steps} steps x {n_envs} environments), and "
+                "the learning rate falls to 0 over a call of learn: nothing is learned; give more steps, or a constant "
+                "learning_rate",
+                stacklevel=2,
+            )
+        super().learn(total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar)
+        return self
+
+    def advantages(self, observations: NDArray[Any] | dict[str, NDArray[Any]]) -> Credit:
+        """Return Â(s, ·), V̂(s) and π(·|s) of a batch of observations: which actions matter, and how much."""
+        if not self.estimator.info.models_all_actions:
+            able = [repr(name) for name in estimator_names() if describe(name).models_all_actions]
+            raise InvalidValue(
+                f"advantage={self.advantage!r} does not model the advantages of all actions; train with "
+                f"{', '.join(able[:-1])} or {able[-1]}"
+            )
+        self.policy.set_training_mode(False)
+        tensors: PyTorchObs
+        tensors, vectorized = self.policy.obs_to_tensor(observations)
+        if not vectorized:
+            raise InvalidValue("observations must be a batch: add a first axis, observation[None]")
+        with torch.no_grad():
+            log_probs, values, critic = self.policy.critic_outputs(tensors)
+            advantages = self.estimator.advantages(critic, values, log_probs.exp())
+        return Credit(*(x.cpu().numpy() for x in (advantages, values, log_probs.exp())))
+
+    def _excluded_save_params(self) -> list[str]:
+        # The schedule is made from `learning_rate`; where events are written is for the one who loads to say.
+        return [*super()._excluded_save_params(), "estimator", "lr_schedule", "tensorboard_log"]

@@ -1,0 +1,102 @@
+"""The advantage estimators by name, as commands and reports know them: everything but the code that needs PyTorch.
+
+`dae.agent.estimators` holds the classes; each has its description from here, or brings its own.
+"""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dae.errors import InvalidValue, nearest
+
+
+@dataclass(frozen=True)
+class Colour:
+    """How a method is drawn on white and on black."""
+
+    light: str
+    dark: str
+
+
+@dataclass(frozen=True)
+class EstimatorInfo:
+    """What an estimator declares about itself; labels, choices, checks, defaults and colours follow from it."""
+
+    name: str  # on the command line, in files and in `dae.PPO(advantage=...)`
+    label: str  # in tables and figures
+    colour: Colour | None = None  # without one, a spare colour is chosen by the name
+    paper: Mapping[str, Any] = field(default_factory=dict)  # what the paper sets differently for it, under SB3's names
+    sb3_defaults: bool = False  # what `dae.PPO` starts from: Stable-Baselines3's settings, not the paper's
+    needs_discrete_actions: bool = True
+    models_all_actions: bool = True  # `model.advantages` works
+    trains_agents: bool = True  # False: only in the chain experiment
+    compared_with: tuple[str, ...] = ("gae", "dae")  # reports compare it with these
+
+
+# Colours that people with any colour vision can tell apart (Okabe and Ito), lighter ones on black.
+GAE = EstimatorInfo(
+    "gae",
+    "GAE",
+    Colour("#d55e00", "#f28e4b"),
+    paper={"n_epochs": 4, "vf_coef": 0.5, "max_grad_norm": 0.5, "gae_lambda": 0.95},
+    sb3_defaults=True,
+    needs_discrete_actions=False,
+    models_all_actions=False,
+    compared_with=(),
+)
+DAE = EstimatorInfo("dae", "DAE", Colour("#0072b2", "#56b4e9"), compared_with=("gae", "indirect", "duel"))
+DUEL = EstimatorInfo("duel", "Duel", Colour("#009e73", "#2fcf9f"), compared_with=())
+INDIRECT = EstimatorInfo("indirect", "Indirect", Colour("#cc79a7", "#e6a1c8"), compared_with=())
+MONTE_CARLO = EstimatorInfo("monte-carlo", "Monte-Carlo DAE", Colour("#e69f00", "#f0b93c"), trains_agents=False)
+
+# In the order in which tables and figures show them.
+_KNOWN = {info.name: info for info in (GAE, DAE, DUEL, INDIRECT, MONTE_CARLO)}
+_SPARE = (
+    Colour("#7a5195", "#c3a0dc"),
+    Colour("#8c6d31", "#d9bd7c"),
+    Colour("#3b6e22", "#9ccf7f"),
+    Colour("#5c6670", "#b4bec7"),
+    Colour("#b0004b", "#ff86b4"),
+)
+
+
+def add(info: EstimatorInfo) -> None:
+    """Make an estimator known; a name has one description."""
+    if _KNOWN.setdefault(info.name, info) != info:
+        raise InvalidValue(f"the name {info.name!r} belongs to another estimator, {_KNOWN[info.name].label}")
+
+
+def estimator_names() -> list[str]:
+    """Return the estimators that an agent can be trained with."""
+    return [info.name for info in _KNOWN.values() if info.trains_agents]
+
+
+def describe(name: str) -> EstimatorInfo:
+    """Return an estimator's description; one that this program does not know has its name for a label."""
+    return _KNOWN.get(name) or EstimatorInfo(name, name)
+
+
+def require_estimator(name: object) -> EstimatorInfo:
+    """Return the description of an estimator that an agent can be trained with, or refuse the name."""
+    names = estimator_names()
+    if not isinstance(name, str) or name not in names:
+        hint = nearest(name, names) if isinstance(name, str) else ""
+        raise InvalidValue(f"advantage={name!r} is not known; choose one of {', '.join(names)}{hint}")
+    return _KNOWN[name]
+
+
+def colour_of(name: str) -> Colour:
+    """Return an estimator's colours; one that declares none has always the same spare ones."""
+    return describe(name).colour or _SPARE[zlib.crc32(name.encode()) % len(_SPARE)]
+
+
+def rank_of(name: str) -> tuple[int, str]:
+    """Return a key that sorts estimators as they are shown: those that are known first."""
+    known = list(_KNOWN)
+    return (known.index(name) if name in known else len(known), name)
+
+
+def set_by_the_paper() -> set[str]:
+    """Return the arguments of PPO that the paper does not set alike for all estimators."""
+    return {argument for info in _KNOWN.values() for argument in info.paper}

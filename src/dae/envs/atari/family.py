@@ -1,0 +1,29 @@
+"""The Atari family: the paper's protocol and networks."""
+
+from typing import TYPE_CHECKING, Any
+
+from dae.envs.family import Network, Protocol
+from dae.envs.generic.family import Generic
+from dae.paper import paper_games
+
+if TYPE_CHECKING:
+    from gymnasium import Space
+
+
+class Atari(Generic):
+    """Games of the Arcade Learning Environment."""
+
+    name = "atari"
+    label = "Atari"
+    prefix = "ALE/"
+    protocol = Protocol(tuple(f"ALE/{game}-v5" for game in paper_games("atari")), frames=40_000_000, seeds=10)
+    presets = {  # noqa: RUF012
+        "paper": {"frames": 40_000_000},
+        "quick": {"actors": 8, "frames": 1_000_000, "finishing": False},
+    }
+    network_names = ("baseline", "wide", "deep")
+
+    def network(self, name: str, observation_space: "Space[Any]", atari_trunk: str) -> Network:
+        if name == "deep":
+            return Network("CnnPolicy", "ImpalaCNN", net_arch=())
+        return super().network(name, observation_space, atari_trunk)

@@ -1,0 +1,1 @@
+"""Any environment of gymnasium, wrapped by Stable-Baselines3."""

@@ -1,0 +1,106 @@
+"""The MinAtar family: its ids, and how they are made, restored, drawn and named. The games load when one is made."""
+
+import inspect
+import io
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+
+from dae.envs.family import Network, Protocol
+from dae.envs.generic.family import Generic
+from dae.errors import InvalidValue
+from dae.paper import paper_games
+
+if TYPE_CHECKING:
+    from gymnasium import Space
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
+
+_GAMES = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
+_ACTIONS = ("stay", "left", "up", "right", "down", "fire")
+
+# The ids of the `minatar` package: v0 has all six actions, v1 those that have an effect.
+MINATAR_IDS: dict[str, dict[str, Any]] = {
+    f"MinAtar/{game.title().replace('_', '')}-v{version}": {"game": game, "use_minimal_action_set": version == 1}
+    for game in _GAMES
+    for version in (0, 1)
+}
+
+
+class MinAtar(Generic):
+    """The games of the `minatar` package in our compiled batch."""
+
+    name = "minatar"
+    label = "MinAtar"
+    prefix = "MinAtar/"
+    protocol = Protocol(tuple(f"MinAtar/{game}-v1" for game in paper_games("minatar")), frames=10_000_000, seeds=50)
+    presets = {  # noqa: RUF012
+        "paper": {"frames": 10_000_000},
+        "quick": {"actors": 128, "frames": 500_000, "finishing": False},
+    }
+
+    def make(self, env_id: str, n_envs: int, seed: int, **options: Any) -> "VecEnv":
+        self.require_known(env_id)
+        if env_id not in MINATAR_IDS:  # registered by another package
+            return super().make(env_id, n_envs, seed, **options)
+        from dae.envs.minatar.batch import MinAtarBatch
+        from dae.envs.sb3 import BatchVecEnv
+
+        render_mode = options.pop("render_mode", None)
+        settings = MINATAR_IDS[env_id]
+        known = set(inspect.signature(MinAtarBatch).parameters) - {"n_envs", "seed"} - set(settings)
+        for name in options:
+            if name not in known:
+                choices = ", ".join(sorted(known | {"render_mode"}))
+                raise InvalidValue(f"{name} is not an option of {env_id}; choose from {choices}")
+        return BatchVecEnv(MinAtarBatch(n_envs=n_envs, seed=seed, **settings, **options), render_mode=render_mode)
+
+    def can_be_restored(self, env_id: str) -> bool:
+        return env_id in MINATAR_IDS or super().can_be_restored(env_id)
+
+    def take_snapshot(self, env: "VecEnv", observations: "VecEnvObs") -> bytes:
+        from dae.envs.sb3 import BatchVecEnv
+
+        if not isinstance(env, BatchVecEnv):
+            return super().take_snapshot(env, observations)
+        file = io.BytesIO()
+        np.save(file, env.get_state(), allow_pickle=False)
+        return file.getvalue()
+
+    def restore_snapshot(self, env: "VecEnv", snapshot: bytes) -> "VecEnvObs":
+        from dae.envs.sb3 import BatchVecEnv
+
+        if not isinstance(env, BatchVecEnv):
+            return super().restore_snapshot(env, snapshot)
+        env.reset()
+        env.set_state(np.load(io.BytesIO(snapshot), allow_pickle=False))
+        return env.observe()
+
+    def action_names(self, env: "VecEnv") -> list[str]:
+        from dae.envs.sb3 import BatchVecEnv
+
+        return (
+            [_ACTIONS[i] for i in env.batch.action_set] if isinstance(env, BatchVecEnv) else super().action_names(env)
+        )
+
+    def network(self, name: str, observation_space: "Space[Any]", atari_trunk: str) -> Network:
+        return Network("CnnPolicy", "MinAtarCNN", {"width": 4 if name == "wide" else 1}, net_arch=())
+
+
+def register_minatar() -> None:
+    """Make the ids known to `gymnasium.make` and `gymnasium.make_vec`; ids that are taken are left alone."""
+    taken = [env_id for env_id in MINATAR_IDS if env_id in gym.registry]
+    if any(gym.registry[env_id].entry_point != "dae.envs.minatar:MinAtarEnv" for env_id in taken):
+        gym.logger.warn(
+            f"{taken[0]} and others are registered by another package: gymnasium.make gives its environments, "
+            "dae.make_vec_env ours"
+        )
+    for env_id, options in MINATAR_IDS.items():
+        if env_id not in gym.registry:
+            gym.register(
+                env_id,
+                entry_point="dae.envs.minatar:MinAtarEnv",
+                vector_entry_point="dae.envs.minatar:MinAtarVectorEnv",
+                kwargs=dict(options),
+            )

@@ -1,0 +1,36 @@
+"""Errors that are the user's to solve: the command line shows them as one line. Anything else keeps its traceback."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """One line for the user: the value, the rule and the remedy."""
+
+    exit_code = 2
+
+
+class InvalidValue(UserError, ValueError):
+    """An argument that cannot work; programs that call the library see a ValueError."""
+
+
+class InUse(UserError):
+    """Another process has the run's folder: try again later, as the exit code tells programs."""
+
+    exit_code = 75
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str = "", *, most: int = 1) -> str:
+    """Return a remedy for a misspelt name: "; did you mean CartPole-v1?", or what to say if no name is similar.
+
+    >>> nearest("thoery", ["train", "theory"]), nearest("x", ["train"], "choose train")
+    ('; did you mean theory?', '; choose train')
+    """
+    found = difflib.get_close_matches(name, list(known), n=most)
+    hint = f"did you mean {' or '.join(found)}?" if found else otherwise
+    return f"; {hint}" if hint else ""
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's message without line breaks."""
+    return " ".join(str(error).split())

@@ -1,0 +1,73 @@
+"""From settings to an environment and an agent."""
+
+from dataclasses import replace
+from typing import Any
+
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import VecEnv
+
+from dae.agent import PPO, networks
+from dae.agent.estimators import ESTIMATORS
+from dae.agent.settings import falling
+from dae.catalog import describe
+from dae.envs import make_vec_env
+from dae.errors import UserError, one_line
+from dae.experiments.config import TrainConfig
+from dae.runs import RunSettings
+
+
+def share_of(config: TrainConfig, processes: int) -> TrainConfig:
+    """Return the settings of one of several processes that train together: its actors and its part of a minibatch."""
+    for name, number in (("actors", config.actors), ("batch_size", config.batch_size)):
+        if number % processes:
+            raise UserError(f"{name} is {number}: it must be a multiple of the {processes} processes that share it")
+    rows = config.batch_size // config.steps
+    in_rows = ESTIMATORS[config.advantage].batching == "trajectories"
+    if in_rows and processes > 1 and (rows == 0 or rows % processes):
+        raise UserError(
+            f"batch_size is {config.batch_size}: for advantage {config.advantage!r} and {processes} processes it must "
+            f"hold a multiple of {processes} rows of {config.steps} steps, such as {processes * config.steps}"
+        )
+    return replace(config, actors=config.actors // processes, batch_size=config.batch_size // processes)
+
+
+def make_env(settings: RunSettings) -> VecEnv:
+    """Make the actors' environments; ids, spaces and missing packages are refused here, before anything is written."""
+    try:
+        env = make_vec_env(settings.env, settings.actors, seed=settings.seed)
+    except UserError:
+        raise
+    except Exception as error:  # whatever an environment's own code raises
+        raise UserError(f"{settings.env} cannot be made: {type(error).__name__}: {one_line(error)}") from error
+    if not isinstance(env.action_space, spaces.Discrete) and describe(settings.advantage).needs_discrete_actions:
+        raise UserError(
+            f"{settings.env} has the actions {env.action_space}, and advantage {settings.advantage!r} needs discrete "
+            "ones, because it sums over all of them; use --advantage gae"
+        )
+    return env
+
+
+def make_model(settings: RunSettings, env: VecEnv) -> PPO:
+    """Make the agent that these settings describe."""
+    policy, policy_kwargs = _network(settings, env.observation_space)
+    return PPO(
+        policy,
+        env,
+        advantage=settings.advantage,
+        policy_kwargs=policy_kwargs,
+        seed=settings.seed,
+        device=settings.device,
+        **settings.arguments(falling),
+    )
+
+
+def _network(settings: RunSettings, observation_space: spaces.Space[Any]) -> tuple[str, dict[str, Any]]:
+    network = settings.family.network(settings.network, observation_space, settings.atari_trunk)
+    kwargs: dict[str, Any] = {"share_features_extractor": not settings.separate_networks}
+    if network.extractor is not None:
+        kwargs["features_extractor_class"] = getattr(networks, network.extractor)
+        kwargs["features_extractor_kwargs"] = dict(network.extractor_options)
+    if network.net_arch is not None:
+        extra = settings.extra_mlp and network.extractor is not None
+        kwargs["net_arch"] = [64, 64] if extra else list(network.net_arch)
+    return network.policy, kwargs

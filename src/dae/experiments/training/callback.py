@@ -1,0 +1,44 @@
+"""What happens at every step and iteration of a run: Stable-Baselines3's callback."""
+
+import signal
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+
+from dae.agent import parallel
+from dae.experiments.training.checkpointer import Checkpointer
+from dae.experiments.training.recorder import Recorder
+from dae.terminal.signals import StopSignals
+
+
+class TrainingCallback(BaseCallback):
+    """Hands episodes to the recorder and iterations to the checkpointer, and obeys signals."""
+
+    def __init__(self, recorder: Recorder, checkpointer: Checkpointer, signals: StopSignals) -> None:
+        super().__init__()
+        self._recorder, self._checkpointer, self._signals = recorder, checkpointer, signals
+
+    def _on_rollout_start(self) -> None:
+        check_together(self._signals)
+        self._checkpointer.between_iterations()
+
+    def _on_step(self) -> bool:
+        if parallel.size() == 1:
+            self._signals.check()
+        self._recorder.record(np.flatnonzero(self.locals["dones"]), self.locals["infos"], self._recorder.frames)
+        self._recorder.show(self._recorder.frames, "training")
+        return True
+
+    def _on_rollout_end(self) -> None:
+        self._recorder.write_episodes()
+
+    def _on_training_end(self) -> None:
+        self._checkpointer.take()
+        self._checkpointer.save()
+
+
+def check_together(signals: StopSignals) -> None:
+    """Stop if a signal came: to any of the processes, which all stop here."""
+    if parallel.any_of(signals.received is not None):
+        signals.received = signals.received or signal.SIGTERM
+        signals.check()

@@ -1,0 +1,159 @@
+"""What is written and shown of a run while it trains: episodes, status, checkpoints, progress."""
+
+import time
+import traceback
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
+
+from dae.agent import PPO, parallel
+from dae.experiments.config import TrainConfig
+from dae.experiments.training.state import Counters
+from dae.runs import Checkpoint, RunFolder, State, Status
+from dae.runs.episodes import EpisodeLog
+from dae.terminal.progress import WorkProgress
+
+_SECONDS_BETWEEN_LOOKS = 0.1
+Ended = tuple[float, int, float, int]  # score, length, seconds, frames
+
+
+class Recorder:
+    """Collects the episodes of this process for the first one, which alone shows and writes anything."""
+
+    def __init__(self, config: TrainConfig, folder: RunFolder, agent: PPO, counters: Counters) -> None:
+        self._config, self._folder, self._agent, self._counters = config, folder, agent, counters
+        self._earlier_seconds, self._began = counters.seconds, time.monotonic()
+        self._ended: list[Ended] = []  # episodes that are not written yet
+        agent.set_logger(Logger(str(folder.path), self._writers()))
+
+    def _writers(self) -> list[KVWriter]:
+        return []
+
+    @property
+    def frames(self) -> int:
+        """Frames that the agent has been trained with, of all processes."""
+        return self._agent.num_timesteps * self._config.family.frames_per_step
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training, waiting for a resume left out."""
+        return self._earlier_seconds + time.monotonic() - self._began
+
+    @property
+    def completed_frames(self) -> int:
+        """Frames in completed episodes, as far as this process knows."""
+        return self._counters.completed_frames
+
+    def record(self, ended: Any, infos: list[dict[str, Any]], frames: int) -> None:
+        """Note the episodes that ended in a step."""
+        for i in ended:
+            episode = infos[i]["episode"]
+            self._ended.append((float(episode["r"]), int(episode["l"]), self.seconds, frames))
+        if parallel.size() == 1 and self._ended:
+            self.write_episodes()
+
+    def write_episodes(self) -> None:
+        """Write the episodes that ended, of all processes, in the order of their frames."""
+        gathered = parallel.gather(self._ended)
+        self._ended = []
+        self._write(sorted((episode for own in gathered for episode in own), key=lambda episode: episode[3]))
+        for others in gathered[1:]:  # the agent's own are there already
+            assert self._agent.ep_info_buffer is not None
+            self._agent.ep_info_buffer.extend({"r": score, "l": length, "t": at} for score, length, at, _ in others)
+
+    def _write(self, episodes: list[Ended]) -> None:
+        """Write episodes of all processes."""
+
+    def flush(self) -> int | None:
+        """Bring all episodes to the disk and return the size of their file, if this process writes it."""
+        return None
+
+    def show(self, frames: int, phase: str) -> None:
+        """Show how far the run is."""
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+
+    def write_status(self, state: State, error: str | None = None) -> None:
+        """Write down how the run stands."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint."""
+
+    def keep_traceback(self) -> str:
+        """Write down the error that is being handled, and say where."""
+        return ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close what is open."""
+
+
+class FolderRecorder(Recorder):
+    """Writes to the run's folder, and shows progress on the terminal."""
+
+    def __init__(self, config: TrainConfig, folder: RunFolder, agent: PPO, counters: Counters) -> None:
+        super().__init__(config, folder, agent, counters)
+        self._log = EpisodeLog(folder.monitor, config.env, counters.monitor_size)
+        self._progress = WorkProgress(config.frames, self.frames, "frames")
+        self._shown = 0.0
+
+    def _writers(self) -> list[KVWriter]:
+        return [TensorBoardOutputFormat(str(self._folder.tensorboard))]
+
+    def _write(self, episodes: list[Ended]) -> None:
+        for score, length, seconds, frames in episodes:
+            self._log.append(score, length, seconds, frames)
+            self._counters.episodes += 1
+            self._counters.completed_frames += length * self._config.family.frames_per_step
+
+    def flush(self) -> int | None:
+        return self._log.flush()
+
+    def show(self, frames: int, phase: str) -> None:
+        if time.monotonic() - self._shown < _SECONDS_BETWEEN_LOOKS:
+            return
+        self._shown = time.monotonic()
+        score = self._recent_score()
+        news = f"last-100 score {'-' if score is None else f'{score:.2f}'}, {self._counters.episodes:,} episodes"
+        self._progress.update(frames, phase, news, rate_counts=phase == "training")
+
+    def say(self, line: str) -> None:
+        print(line, flush=True)
+
+    def write_status(self, state: State, error: str | None = None) -> None:
+        self._folder.write_status(
+            Status(
+                state=state,
+                frames=self.frames,
+                total_frames=self._config.frames,
+                episodes=self._counters.episodes,
+                score=self._recent_score(),
+                frames_per_second=self._progress.rate,
+                seconds=self.seconds,
+                error=error,
+            )
+        )
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        self._folder.checkpoints.save(checkpoint)
+
+    def keep_traceback(self) -> str:
+        self._folder.error.write_text(traceback.format_exc())
+        return f"; details are in {self._folder.error}"
+
+    def _recent_score(self) -> float | None:
+        recent = self._agent.ep_info_buffer
+        return float(np.mean([episode["r"] for episode in recent])) if recent else None
+
+    def __enter__(self) -> Self:
+        self._progress.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._progress.__exit__(kind, error, at)
+        self._log.close()

@@ -1,0 +1,188 @@
+"""`dae train`: the course of a run, through every interruption."""
+
+import contextlib
+import traceback
+from dataclasses import dataclass
+
+import torch
+
+from dae.agent import PPO, NotFiniteError, parallel
+from dae.errors import InUse, UserError, one_line
+from dae.experiments.config import TrainConfig
+from dae.experiments.loading import load_run
+from dae.experiments.provenance import made_with
+from dae.experiments.training.building import make_env, make_model, share_of
+from dae.experiments.training.callback import TrainingCallback
+from dae.experiments.training.checkpointer import Checkpointer
+from dae.experiments.training.finishing import play_on
+from dae.experiments.training.recorder import FolderRecorder, Recorder
+from dae.experiments.training.state import Counters, require_as_many_processes, restore, share_checkpoint
+from dae.experiments.training.summary import describe_scores, draw_pictures, next_steps
+from dae.runs import Checkpoint, RunFolder, State
+from dae.runs.settings import require_same
+from dae.terminal.messages import announce
+from dae.terminal.signals import Stopped, StopSignals
+
+
+def train(config: TrainConfig) -> int:
+    """Start or continue a run and return the exit code; started by torchrun, as one of several processes."""
+    with parallel.joined(config.device):
+        try:
+            return _train(config)
+        except UserError as error:
+            if parallel.rank() == 0:
+                raise
+            return error.exit_code  # the first process says what is wrong
+
+
+def _train(config: TrainConfig) -> int:
+    folder = RunFolder(config.folder)
+    if parallel.broadcast(parallel.on_first(lambda: _is_finished(folder, config))):
+        return parallel.broadcast(parallel.on_first(lambda: _look_at_finished(folder, config))) or 0
+    with contextlib.ExitStack() as held:
+        session = _open(config, folder, held)
+        with session.signals:
+            return _run(session)
+
+
+@dataclass(frozen=True)
+class _Session:
+    """A run while it runs, in one process."""
+
+    config: TrainConfig
+    folder: RunFolder
+    agent: PPO
+    counters: Counters
+    recorder: Recorder
+    checkpointer: Checkpointer
+    signals: StopSignals
+
+
+def _run(session: _Session) -> int:
+    """Train to the end, or until something stops it; either way the run can go on from there."""
+    config, agent, recorder, signals = session.config, session.agent, session.recorder, session.signals
+    recorder.say(_first_line(session))
+    try:
+        with recorder:
+            steps = -(-config.frames // config.family.frames_per_step) - agent.num_timesteps
+            if steps > 0:
+                callback = TrainingCallback(recorder, session.checkpointer, signals)
+                agent.learn(steps, callback=callback, reset_num_timesteps=False, log_interval=1)
+            if config.finishing:
+                play_on(config, agent, recorder, signals)
+    except Stopped as stopped:
+        return _stop(session, stopped)
+    except Exception as error:
+        return _fail(session, error)
+    recorder.write_status(State.FINISHED)
+    return parallel.broadcast(parallel.on_first(lambda: _conclude(session))) or 0
+
+
+def _stop(session: _Session, stopped: Stopped) -> int:
+    """Keep the state, and say how to go on."""
+    session.checkpointer.save()
+    session.recorder.write_status(State.STOPPED)
+    session.recorder.say(
+        f"\nstopped by {stopped}; nothing is lost. Continue with: dae train --resume {session.folder.path}"
+    )
+    return stopped.exit_code
+
+
+def _fail(session: _Session, error: Exception) -> int:
+    """Keep the last good state, and say in one line what went wrong; what nobody foresaw keeps its traceback."""
+    foreseen = isinstance(error, NotFiniteError | UserError | OSError)
+    message = one_line(error) if foreseen else f"{type(error).__name__}: {one_line(error)}"
+    if parallel.size() > 1 and not foreseen:
+        message += " (or another process of this training has ended: see what it said)"
+    details = ""
+    with contextlib.suppress(OSError):  # a full disk is what may have gone wrong
+        session.checkpointer.save()
+        session.recorder.write_status(State.FAILED, message)
+        details = "" if foreseen else session.recorder.keep_traceback()
+    announce(f"training stopped after {session.agent.num_timesteps:,} frames: {message}{details}")
+    return 1
+
+
+def _conclude(session: _Session) -> int:
+    """Say what came out, and draw it. The run is finished: what goes wrong here changes nothing about that."""
+    print(describe_scores(session.config, session.folder.read_episodes(), session.recorder.seconds), flush=True)
+    code = _draw(session.config, session.folder, session.agent) if session.config.pictures else 0
+    print(next_steps(session.folder), flush=True)
+    return code
+
+
+def _draw(config: TrainConfig, folder: RunFolder, agent: PPO) -> int:
+    try:
+        print("\n".join(draw_pictures(config, folder, agent)), flush=True)
+    except Stopped as stopped:
+        print(f"\nstopped by {stopped}; the run is finished, and the same command draws its pictures", flush=True)
+        return stopped.exit_code
+    except Exception as error:
+        folder.error.write_text(traceback.format_exc())
+        announce(
+            f"the pictures could not be drawn ({type(error).__name__}: {one_line(error)}); details: {folder.error}"
+        )
+    return 0
+
+
+# How a run begins. ---------------------------------------------------------------------------------------------------
+
+
+def _is_finished(folder: RunFolder, config: TrainConfig) -> bool:
+    """Look at a folder without touching it; one with other settings is refused."""
+    if not folder.exists:
+        return False
+    require_same(folder.path, folder.read_config().settings.to_json(), config.to_json())
+    return folder.read_status().state is State.FINISHED
+
+
+def _look_at_finished(folder: RunFolder, config: TrainConfig) -> int:
+    print(f"{folder.path} is finished already; choose another --seed or --out for a new run")
+    if not config.pictures or folder.curve.exists():
+        return 0
+    with StopSignals():
+        return _draw(config, folder, load_run(folder.path).model)
+
+
+def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) -> _Session:
+    """Make what a run needs, or bring it back from the newest checkpoint. Mistakes show before anything is written."""
+    begun = parallel.broadcast(folder.exists)
+    share = share_of(config, parallel.size())
+    env = make_env(share)
+    if config.threads:  # after the games have loaded: Numba sets the threads of OpenMP, which PyTorch uses too
+        torch.set_num_threads(config.threads)
+    agent, counters = None if begun else make_model(share, env), Counters()
+    checkpoint = share_checkpoint(parallel.on_first(lambda: _open_folder(folder, config, begun, held)))
+    if checkpoint is not None:
+        agent, counters = restore(config, folder, env, checkpoint)
+    elif agent is None:
+        agent = make_model(share, env)
+    kind = FolderRecorder if parallel.rank() == 0 else Recorder
+    recorder = kind(config, folder, agent, counters)
+    checkpointer = Checkpointer(config, agent, counters, recorder)
+    return _Session(config, folder, agent, counters, recorder, checkpointer, StopSignals(at_once=parallel.size() == 1))
+
+
+def _open_folder(folder: RunFolder, config: TrainConfig, begun: bool, held: contextlib.ExitStack) -> Checkpoint | None:
+    """Lock a run's folder, make it if it is new, and return the checkpoint to go on from."""
+    held.enter_context(folder.locked())
+    if folder.exists != begun or folder.read_status().state is State.FINISHED:
+        raise InUse(f"another process has just worked in {folder.path}: run the command again")
+    if not begun:
+        folder.write_config(config, made_with())
+    checkpoint = folder.checkpoints.newest(announce)
+    if checkpoint is not None:
+        require_as_many_processes(checkpoint, folder)
+    return checkpoint
+
+
+def _first_line(session: _Session) -> str:
+    """Say what is trained, where, and what to expect."""
+    config, weights = session.config, sum(parameter.numel() for parameter in session.agent.policy.parameters())
+    processes = "" if parallel.size() == 1 else f"{parallel.size()} processes of "
+    inexact = "; a resume will not be exact, because its environments cannot be restored"
+    return (
+        f"{config.env}, {config.advantage}, {config.actors} actors: {session.agent.device.type}, "
+        f"{processes}{torch.get_num_threads()} threads, network of {weights:,} weights; results in "
+        f"{session.folder.path}{'' if session.checkpointer.exact else inexact}"
+    )

@@ -1,0 +1,140 @@
+"""Everything a run needs to go on as if it had never stopped, taken out of a running agent and put back."""
+
+import io
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.vec_env import VecEnv
+
+from dae.agent import PPO, parallel
+from dae.errors import UserError
+from dae.experiments.config import TrainConfig
+from dae.experiments.loading import AGENT, load_agent
+from dae.runs import Checkpoint, RunFolder
+from dae.runs.settings import require_same
+from dae.serialization import from_bytes, to_bytes
+from dae.terminal.messages import announce
+
+_STATE, _ENVIRONMENTS = "state.json", "environments.bin"
+_PARTS = (AGENT, _STATE, _ENVIRONMENTS)
+
+
+@dataclass
+class Counters:
+    """What a run counts beside the agent."""
+
+    seconds: float = 0.0  # of training so far
+    monitor_size: int | None = None  # bytes of the episode file
+    episodes: int = 0
+    completed_frames: int = 0  # in completed episodes
+    restarts: int = 0  # how often environments that cannot be restored had to start anew
+
+
+def take_checkpoint(config: TrainConfig, agent: PPO, counters: Counters, *, exact: bool) -> Checkpoint:
+    """Return the state of a run between two iterations, as bytes that hold data only.
+
+    Where processes train together, the first one's checkpoint has the parts of all.
+    """
+    frames = agent.num_timesteps * config.family.frames_per_step
+    own = _take_own(config, agent, counters, exact=exact)
+    if parallel.size() == 1:
+        return Checkpoint(frames, own)
+    of_others = {name: content for name, content in own.items() if name != AGENT} if parallel.rank() else {}
+    parts = dict(own)
+    for rank, of_rank in enumerate(parallel.gather(of_others)):
+        parts |= {_of_rank(name, rank): content for name, content in of_rank.items()}
+    return Checkpoint(frames, parts)
+
+
+def require_as_many_processes(checkpoint: Checkpoint, folder: RunFolder) -> None:
+    """Refuse to continue with another number of processes: each has actors of its own."""
+    processes = sum(name.startswith("state") for name in checkpoint.parts)
+    if processes != parallel.size():
+        raise UserError(
+            f"{folder.path} was trained by {processes} process(es), not {parallel.size()}: continue it with as many"
+        )
+
+
+def share_checkpoint(checkpoint: Checkpoint | None) -> Checkpoint | None:
+    """Give every process its part of the checkpoint that the first one has, if it has one."""
+    shares: list[Checkpoint | None] = [checkpoint] * parallel.size()
+    if checkpoint is not None and parallel.size() > 1:
+        by_rank = [
+            {
+                name: checkpoint.parts[_of_rank(name, rank)]
+                for name in _PARTS
+                if _of_rank(name, rank) in checkpoint.parts
+            }
+            for rank in range(parallel.size())
+        ]
+        shares = [Checkpoint(checkpoint.frames, parts) for parts in by_rank]
+    return parallel.scatter(shares)
+
+
+def _of_rank(name: str, rank: int) -> str:
+    """Name a part of another process than the first; the agent is the same in all."""
+    stem, ending = name.split(".")
+    return name if rank == 0 or name == AGENT else f"{stem}_{rank}.{ending}"
+
+
+def _take_own(config: TrainConfig, agent: PPO, counters: Counters, *, exact: bool) -> dict[str, bytes]:
+    saved = io.BytesIO()
+    agent.save(saved)
+    assert agent.env is not None
+    assert agent.ep_info_buffer is not None
+    state = {
+        "settings": config.to_json(),
+        "books": vars(counters),
+        "recent_episodes": list(agent.ep_info_buffer),
+        "episode_starts": agent._last_episode_starts,
+        "torch_random": torch.get_rng_state().numpy(),
+        "cuda_random": [s.numpy() for s in torch.cuda.get_rng_state_all()] if agent.device.type == "cuda" else [],
+        "numpy_random": np.random.get_state(),  # noqa: NPY002 (Stable-Baselines3 draws from it)
+    }
+    parts = {AGENT: saved.getvalue(), _STATE: to_bytes(state)}
+    if exact:
+        parts[_ENVIRONMENTS] = config.family.take_snapshot(agent.env, agent._last_obs)  # type: ignore[arg-type]
+    return parts
+
+
+def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Checkpoint) -> tuple[PPO, Counters]:
+    """Return the agent and the counters as a checkpoint has them, and bring the environments to where they were."""
+    state: dict[str, Any] = from_bytes(checkpoint.parts[_STATE])
+    require_same(folder.path, state["settings"], config.to_json())
+    agent = load_agent(checkpoint, env=env, device=config.device)
+    counters = Counters(**state["books"])
+    _announce_continuation(folder, checkpoint)
+    if _ENVIRONMENTS in checkpoint.parts:
+        agent._last_obs = config.family.restore_snapshot(env, checkpoint.parts[_ENVIRONMENTS])  # type: ignore[assignment]
+    else:
+        counters.restarts += 1
+        if parallel.rank() == 0:
+            announce(
+                f"{config.env} cannot be restored exactly: its episodes start anew from seeds of their own (restart "
+                f"{counters.restarts}), and those that were under way are not scored"
+            )
+        env.seed((parallel.own_seed(config.seed) + 1_000_003 * counters.restarts) % 2**32)
+        agent._last_obs = env.reset()  # type: ignore[assignment]
+    agent._last_episode_starts = state["episode_starts"]
+    agent.ep_info_buffer = deque(state["recent_episodes"], maxlen=agent._stats_window_size)
+    agent.ep_success_buffer = deque(maxlen=agent._stats_window_size)
+    torch.set_rng_state(torch.from_numpy(state["torch_random"]))
+    if state["cuda_random"] and agent.device.type == "cuda":
+        torch.cuda.set_rng_state_all([torch.from_numpy(s) for s in state["cuda_random"]])
+    np.random.set_state(state["numpy_random"])  # noqa: NPY002
+    return agent, counters
+
+
+def _announce_continuation(folder: RunFolder, checkpoint: Checkpoint) -> None:
+    if parallel.rank() > 0:
+        return
+    print(f"continuing at {checkpoint.frames:,} frames")
+    threads, now = folder.read_config().made_with.threads, torch.get_num_threads()
+    if threads != now:
+        announce(
+            f"the run began with {threads} threads and goes on with {now}: sums are added in another order, so that it "
+            f"will not be bit for bit the same; --threads {threads} would make it so"
+        )

@@ -1,0 +1,137 @@
+"""PPO's settings: each field is an argument of `dae.PPO`, an option of `dae train` and a part of a run's settings.
+
+The values here are the paper's, for DAE; what it sets differently for other estimators is in `dae.catalog`. A new
+option of PPO is a field of `PPOOptions` and the code that heeds it: argument, command line, check, file and report
+follow from the field.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+from dae.errors import InvalidValue
+
+
+class Rule(NamedTuple):
+    """What a value must be."""
+
+    text: str
+    holds: Callable[[Any], bool]
+
+
+def is_number(x: Any) -> bool:
+    return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
+
+
+def optional(rule: Rule, meaning: str) -> Rule:
+    """Return a rule that lets None pass."""
+    return Rule(f"{rule.text}, or None {meaning}", lambda x: x is None or rule.holds(x))
+
+
+COUNT = Rule("an integer of at least 1", lambda x: is_number(x) and isinstance(x, Integral) and int(x) >= 1)
+FRACTION = Rule("in [0, 1]", lambda x: is_number(x) and 0 <= x <= 1)
+NOT_NEGATIVE = Rule("a number of at least 0", lambda x: is_number(x) and x >= 0)
+POSITIVE = Rule("a positive number", lambda x: is_number(x) and x > 0)
+SWITCH = Rule("True or False", lambda x: isinstance(x, bool))
+
+
+def setting(default: Any, rule: Rule, argument: str = "", *, scheduled: bool = False) -> Any:
+    """Describe a field: its rule, what `dae.PPO` calls it if not so, and whether it takes a schedule there."""
+    return dataclasses.field(default=default, metadata={"rule": rule, "argument": argument, "scheduled": scheduled})
+
+
+@dataclass(frozen=True)
+class SB3Settings:
+    """What `dae.PPO` has in common with Stable-Baselines3's PPO."""
+
+    steps: int = setting(128, COUNT, "n_steps")
+    """Steps of each actor between two updates."""
+    batch_size: int = setting(256, COUNT)
+    """Frames in a minibatch."""
+    epochs: int = setting(6, COUNT, "n_epochs")
+    """Passes over the frames of an update."""
+    learning_rate: float = setting(2.5e-4, NOT_NEGATIVE, scheduled=True)
+    """Step size of Adam."""
+    clip_range: float = setting(0.1, POSITIVE, scheduled=True)
+    """How far PPO lets the policy move in an update."""
+    anneal: bool = setting(True, SWITCH)
+    """Let learning rate and clip range fall linearly to 0 over the run."""
+    gamma: float = setting(0.99, FRACTION)
+    """Discount factor."""
+    gae_lambda: float = setting(0.95, FRACTION)
+    """GAE's λ."""
+    ent_coef: float = setting(0.01, NOT_NEGATIVE)
+    """Weight of the entropy bonus."""
+    critic_coef: float = setting(1.5, NOT_NEGATIVE, "vf_coef")
+    """Weight of the critic's loss."""
+    max_grad_norm: float | None = setting(None, optional(POSITIVE, "for no clipping"))
+    """Longest gradient; None does not clip."""
+    normalize: bool = setting(True, SWITCH, "normalize_advantage")
+    """Bring advantages to scale 1 in each minibatch."""
+
+
+@dataclass(frozen=True)
+class PPOOptions:
+    """What `dae.PPO` takes beyond the arguments of Stable-Baselines3's."""
+
+    kl_coef: float | None = setting(None, optional(NOT_NEGATIVE, "to clip instead"))
+    """Penalise KL(μ‖π) with this weight in place of clipping."""
+    bootstrap_truncations: bool = setting(True, SWITCH)
+    """Let the value of the last state stand for what would follow a time limit; the authors take 0."""
+    torch_compile: bool = setting(False, SWITCH)
+    """Compile the network's part of the update."""
+
+
+@dataclass(frozen=True)
+class Hyperparameters(PPOOptions, SB3Settings):
+    """All settings of PPO."""
+
+    def arguments(self, schedule: Callable[[float], Any]) -> dict[str, Any]:
+        """Return the arguments of `dae.PPO`; `schedule` makes one that falls from a value to 0."""
+        values = {argument_of(field): getattr(self, field.name) for field in dataclasses.fields(Hyperparameters)}
+        if values.pop("anneal"):
+            scheduled = [field.name for field in dataclasses.fields(Hyperparameters) if field.metadata["scheduled"]]
+            values |= {name: schedule(values[name]) for name in scheduled}
+        return values
+
+
+def argument_of(field: "dataclasses.Field[Any]") -> str:
+    """Return what `dae.PPO` calls a setting."""
+    return field.metadata["argument"] or field.name
+
+
+def as_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of PPO, under Stable-Baselines3's names, as the settings of a run.
+
+    >>> as_settings({"n_epochs": 4, "gae_lambda": 0.95})
+    {'epochs': 4, 'gae_lambda': 0.95}
+    """
+    names = {argument_of(field): field.name for field in dataclasses.fields(Hyperparameters)}
+    return {names[argument]: value for argument, value in arguments.items()}
+
+
+def check_settings(settings: Hyperparameters) -> None:
+    """Refuse settings of a run that cannot work."""
+    for field in dataclasses.fields(Hyperparameters):
+        require(field.name, getattr(settings, field.name), field.metadata["rule"])
+
+
+def check_arguments(arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments of PPO that cannot work."""
+    for field in dataclasses.fields(Hyperparameters):
+        name, rule = argument_of(field), field.metadata["rule"]
+        if name in arguments:
+            require(name, arguments[name], or_schedule(rule) if field.metadata["scheduled"] else rule)
+
+
+def or_schedule(rule: Rule) -> Rule:
+    return Rule(f"{rule.text} or a schedule", lambda x: callable(x) or rule.holds(x))
+
+
+def require(name: str, value: Any, rule: Rule) -> None:
+    """Refuse a value, with the rule that it breaks."""
+    if not rule.holds(value):
+        raise InvalidValue(f"{name} is {value!r}: it must be {rule.text}")

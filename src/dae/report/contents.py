@@ -1,0 +1,149 @@
+"""What a report holds, in order. A new table or figure is a function here and its line in `OF_A_DOMAIN`."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dae.report import figures
+from dae.report.analysis import Analysis
+from dae.report.cells import Cells
+from dae.report.robust_tables import improvement_table, iqm_table
+from dae.report.score_tables import score_table, short_names
+from dae.report.tables import Table
+from dae.report.text import METRICS, domain_name, method_name, slug
+from dae.report.wins_tables import wins_tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure on the page, in files, or both."""
+
+    name: str
+    description: str
+    draw: "Callable[[], Drawing]"
+    on_page: bool = True
+    in_files: bool = True
+
+    @cached_property
+    def drawing(self) -> "Drawing":
+        return self.draw()
+
+
+@dataclass(frozen=True)
+class Block:
+    """What stands under one heading, in this order; tables are also written to files."""
+
+    title: str = ""
+    key: Cells | None = None  # whose colours are explained
+    figures: Sequence[Figure] = ()
+    layout: str = ""  # how figures share the page's width: `large` ones are wider, of `robust` ones the first is high
+    notes: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    files: Sequence[Table] | None = None  # in place of `tables`, where files hold other ones
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report with a place in its table of contents."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Block]
+
+
+def contents(analysis: Analysis) -> list[Section]:
+    """Return everything that a report shows."""
+    wins = wins_tables(analysis.compared)
+    sections = [Section("wins", "Wins", [Block(tables=wins)])] if wins else []
+    for domain in analysis.cells.values("domain"):
+        blocks = [block for part in OF_A_DOMAIN for block in part(analysis, domain)]
+        sections.append(Section(domain, domain_name(domain), blocks))
+    return sections
+
+
+def scores(analysis: Analysis, domain: str) -> Iterator[Block]:
+    """Scores beside the paper's: one table in files, as the paper has it, and one for each metric on the page."""
+    inside = analysis.cells.where(domain=domain)
+    for network in inside.values("network"):
+        overall, last = (score_table(inside, domain, network, (metric,)) for metric in METRICS)
+        yield Block(
+            f"Scores, {network} network",
+            tables=[dataclasses.replace(overall, notes=()), last],
+            files=[score_table(inside, domain, network)],
+        )
+
+
+def curves(analysis: Analysis, domain: str) -> Iterator[Block]:
+    """Learning curves: a panel for each environment on the page, and all of them as one figure in files."""
+    for network in analysis.cells.where(domain=domain).values("network"):
+        inside = analysis.cells.where(domain=domain, network=network)
+        panels = [(name, inside.where(env=env)) for env, name in short_names(inside.values("env")).items()]
+        drawn = [
+            Figure(
+                f"curve-{domain}-{slug(network)}-{place}",
+                f"Learning curves on {name}, {network} network",
+                lambda cells=cells, name=name: figures.curve_panel(cells, name),  # type: ignore[misc]
+                in_files=False,
+            )
+            for place, (name, cells) in enumerate(panels)
+        ]
+        title = f"{domain_name(domain)}, {network} network"
+        grid = Figure(
+            f"curves-{domain}-{slug(network)}",
+            title,
+            lambda panels=panels, title=title: figures.curve_grid(panels, title),  # type: ignore[misc]
+            on_page=False,
+        )
+        yield Block(f"Learning curves, {network} network", key=inside, figures=[*drawn, grid])
+
+
+def normalised_curves(analysis: Analysis, domain: str) -> Iterator[Block]:
+    """Curves averaged over environments, on the scale of a reference."""
+    found = [n for n in analysis.normalised if n.domain == domain]
+    if found:
+        drawn = [
+            Figure(
+                f"normalised-{domain}-{n.reference}",
+                f"{method_name(n.reference)}-normalised learning curves",
+                lambda n=n: figures.normalised_panel(n),  # type: ignore[misc]
+            )
+            for n in found
+            if n.groups
+        ]
+        notes = list(dict.fromkeys(note for n in found for note in n.notes))
+        yield Block("Normalised mean curves", figures=drawn, layout="large", notes=notes)
+
+
+def robust_statistics(analysis: Analysis, domain: str) -> Iterator[Block]:
+    """Performance profiles, interquartile means and probabilities of improvement."""
+    scale = analysis.scale(domain)
+    compared = [c for c in analysis.compared if c.domain == domain]
+    drawn, tables = [], []
+    if scale:
+        drawn.append(Figure(f"profile-{domain}", "Performance profiles", lambda: figures.profile_panel(scale)))
+        drawn.append(Figure(f"iqm-{domain}", "Interquartile means", lambda: figures.iqm_panel(scale)))
+        tables.append(iqm_table(scale))
+    if compared:
+        improvement = Figure(
+            f"improvement-{domain}",
+            "Probabilities of improvement",
+            lambda: figures.improvement_panel(compared, domain),
+        )
+        drawn.append(improvement)
+        tables.append(improvement_table(compared, domain))
+    if drawn:
+        layout = "large robust" if scale else "large"
+        yield Block("Robust statistics", figures=drawn, layout=layout, tables=tables)
+
+
+OF_A_DOMAIN: tuple[Callable[[Analysis, str], Iterable[Block]], ...] = (
+    scores,
+    curves,
+    normalised_curves,
+    robust_statistics,
+)

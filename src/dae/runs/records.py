@@ -1,0 +1,41 @@
+"""What a run writes down about itself: how it stands, and what it was made with."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """How a run stands."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"  # by a signal
+    FAILED = "failed"
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"  # killed: it says that it is running, and no process is
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a run stood when it last said so."""
+
+    state: State = State.INTERRUPTED
+    frames: int = 0
+    total_frames: int = 0
+    episodes: int | None = None
+    score: float | None = None  # mean of the last 100 episodes
+    frames_per_second: float = 0.0
+    seconds: float = 0.0  # of training
+    error: str | None = None
+    updated: float = 0.0
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a result was made with."""
+
+    versions: dict[str, str] = field(default_factory=dict)
+    git_commit: str | None = None  # None: the package does not run from its own repository
+    uncommitted_changes: bool | None = None
+    threads: int | None = None
+    machine: str | None = None
+    cpus: int | None = None

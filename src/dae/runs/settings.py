@@ -1,0 +1,125 @@
+"""The settings that make a run what it is, and what is written down of them."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import msgspec
+import tyro
+
+from dae.catalog import estimator_names, require_estimator
+from dae.envs import Family, family_of, network_names, preset_names
+from dae.errors import InvalidValue, UserError, nearest
+from dae.hyperparameters import Hyperparameters, Rule, check_settings, require
+from dae.terminal.options import COUNT, one_of
+
+_LARGEST = 2**53  # what JSON and floats hold exactly
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What is trained, and how much."""
+
+    env: tyro.conf.Positional[str] = ""
+    """Environment: MinAtar/Breakout-v1, CartPole-v1 or any other gymnasium id with discrete actions."""
+    advantage: Annotated[str, one_of(estimator_names())] = "dae"
+    """How advantages are estimated."""
+    network: Annotated[str, one_of(network_names())] = "baseline"
+    """Size of the network: the paper's baseline, wide, or deep (images of Atari's size)."""
+    preset: Annotated[str, one_of(preset_names())] = "paper"
+    """What the other options are by default: the paper's settings, or a run of minutes."""
+    seed: int = 0
+    """Seed of the network, the actions and the environments."""
+    frames: Annotated[int, COUNT] = 10_000_000
+    """Frames of all actors together, such as 500K or 10M."""
+    actors: Annotated[int, COUNT] = 1024
+    """Environments that play side by side."""
+
+
+@dataclass(frozen=True)
+class _Varied:
+    """What the paper or its authors varied beside PPO's settings."""
+
+    separate_networks: bool = False
+    """Give policy and critic a network each."""
+    extra_mlp: bool = False
+    """Put 64-64 hidden layers between trunk and heads, as the authors' GAE runs had."""
+    atari_trunk: Literal["paper", "code"] = "paper"
+    """Channels of the Atari network: 32-32-32 as in the paper's figure, or 32-64-64 as in the authors' code."""
+    finishing: bool = True
+    """After the last update let the policy play until completed episodes hold all frames, as the paper's scores do."""
+    device: str = "auto"
+    """Where the network runs: auto, cpu, cuda."""
+
+
+@dataclass(frozen=True)
+class RunSettings(_Varied, Hyperparameters, _Chosen):
+    """All that decides the numbers of a run. A field that is added later defaults to what runs before it did."""
+
+    @property
+    def family(self) -> Family:
+        return family_of(self.env)
+
+    @property
+    def name(self) -> str:
+        """The folder of the run within the folder that runs are kept in."""
+        return str(Path(self.env.replace("/", "-")) / f"{self.advantage}-{self.network}" / f"seed-{self.seed}")
+
+    def checked(self) -> Self:
+        """Refuse what no run can have; what concerns the environment is checked where it is made."""
+        require("env", self.env, Rule("an environment id, such as MinAtar/Breakout-v1", bool))
+        self._require_counts()
+        require_estimator(self.advantage)
+        self.family.preset(self.preset)
+        self.family.require_network(self.network, self.env)
+        check_settings(self)
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings by name."""
+        return {name: getattr(self, name) for name in SETTING_NAMES}
+
+    @staticmethod
+    def from_json(settings: Any, where: Path) -> "RunSettings":
+        """Return the settings that a file holds; what is not there has its default."""
+        require_names(settings, SETTING_NAMES, where)
+        try:
+            read = msgspec.convert(settings, RunSettings)
+            read._require_counts()
+        except (msgspec.ValidationError, InvalidValue) as error:
+            raise UserError(f"{where}: {error}") from error
+        return read
+
+    def _require_counts(self) -> None:
+        for name in ("frames", "actors"):
+            require(name, getattr(self, name), Rule("at least 1", lambda n: 1 <= n < _LARGEST))
+        require("seed", self.seed, Rule("in [0, 2^32)", lambda n: 0 <= n < 2**32))
+
+
+SETTING_NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
+# What does not change the numbers, or stands for other settings.
+WITHOUT_EFFECT = frozenset({"seed", "device", "torch_compile", "preset"})
+
+
+def require_names(settings: Any, known: tuple[str, ...], where: Path) -> None:
+    """Refuse names that are not settings."""
+    if not isinstance(settings, Mapping):
+        raise UserError(f"{where}: its settings are a {type(settings).__name__}, not names with values")
+    for name in settings:
+        if name not in known:
+            raise UserError(f"{where}: {name!r} is not a setting{nearest(name, known)}")
+
+
+def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse to continue what has other settings."""
+    differing = [
+        f"{name} is {stored.get(name)!r} there and {value!r} here"
+        for name, value in given.items()
+        if stored.get(name) != value
+    ]
+    if differing:
+        raise UserError(
+            f"{folder} holds a run with other settings ({'; '.join(differing)}): give the same, or another --out"
+        )

@@ -1,0 +1,23 @@
+"""Where errors meet the user: those that are the user's to solve become one line, all others keep their traceback."""
+
+from collections.abc import Callable
+
+from dae.errors import UserError, one_line
+from dae.terminal.messages import announce
+from dae.terminal.signals import Stopped
+
+
+def exit_code_of(command: Callable[[], int]) -> int:
+    """Run a command and return its exit code; a mistake in the input ends with one line."""
+    try:
+        return command()
+    except KeyboardInterrupt:
+        return 130
+    except Stopped as stopped:
+        return stopped.exit_code
+    except UserError as error:
+        announce(one_line(error))
+        return error.exit_code
+    except OSError as error:  # the disk or the system says no
+        announce(one_line(error))
+        return 2
