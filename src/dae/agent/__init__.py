@@ -1,32 +1,21 @@
 """The agent: networks, policies, rollout storage, advantage estimators, and the PPO that brings them together."""
 
-from dae.agent.encoding import register
-from dae.agent.estimators import ESTIMATORS, AdvantageEstimator, Estimate, register_estimator
-from dae.agent.finite import NotFiniteError
-from dae.agent.interface import Credit
-from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
-from dae.agent.policy import CnnPolicy, Heads, MlpPolicy, MultiInputPolicy
-from dae.agent.ppo import PPO
-from dae.agent.rollout import Batch, Rollout
-from dae.catalog import EstimatorInfo
-
-__all__ = [
-    "ESTIMATORS",
-    "PPO",
-    "AdvantageEstimator",
-    "AtariCNN",
-    "Batch",
-    "CnnPolicy",
-    "Credit",
-    "Estimate",
-    "EstimatorInfo",
-    "Heads",
-    "ImpalaCNN",
-    "MinAtarCNN",
-    "MlpPolicy",
-    "MultiInputPolicy",
-    "NotFiniteError",
-    "Rollout",
-    "register",
-    "register_estimator",
-]
+from dae.agent.encoding import register as register
+from dae.agent.estimators import (
+    ESTIMATORS as ESTIMATORS,
+    AdvantageEstimator as AdvantageEstimator,
+    Estimate as Estimate,
+    register_estimator as register_estimator,
+)
+from dae.agent.finite import NotFiniteError as NotFiniteError
+from dae.agent.interface import Credit as Credit
+from dae.agent.networks import AtariCNN as AtariCNN, ImpalaCNN as ImpalaCNN, MinAtarCNN as MinAtarCNN
+from dae.agent.policy import (
+    CnnPolicy as CnnPolicy,
+    Heads as Heads,
+    MlpPolicy as MlpPolicy,
+    MultiInputPolicy as MultiInputPolicy,
+)
+from dae.agent.ppo import PPO as PPO
+from dae.agent.rollout import Batch as Batch, Rollout as Rollout
+from dae.catalog import EstimatorInfo as EstimatorInfo

@@ -12,8 +12,7 @@ import cloudpickle
 import msgspec
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
+from safetensors.torch import load as load_tensors, save as save_tensors
 from stable_baselines3.common.utils import get_device
 from torch import Tensor
 
@@ -30,11 +29,16 @@ _LARGEST_JSON = 64 * 2**20
 Path = str | pathlib.Path | io.BufferedIOBase
 
 
-class Description(msgspec.Struct):
-    """What a file says in JSON."""
+class _Header(msgspec.Struct):
+    """What every version of the format says."""
 
     format: int
-    dae_version: str
+    dae_version: str = "unknown"
+
+
+class Description(_Header, kw_only=True):
+    """What a file says in JSON."""
+
     aliases: dict[str, str]  # tensors that stand in the file under another name
     optimizer_groups: list[dict[str, Any]]
     pickled: list[str]  # settings that are not data
@@ -99,22 +103,17 @@ class AgentFile:
             lacking = [name for name in (_POLICY, _OPTIMIZER) if name not in parts]
             if lacking:
                 raise InvalidValue(f"{self.name} is damaged: it has no {lacking[0]}")
-            content = archive.read(_DATA)
-            self._require_format(content)
-            self.description = msgspec.json.decode(content, type=Description)
+            header = msgspec.json.decode(archive.read(_DATA), type=_Header)
+            if header.format > FORMAT:
+                raise InvalidValue(
+                    f"{self.name} has format {header.format}, written by dae {header.dae_version}; this version reads "
+                    f"up to {FORMAT}: upgrade dae-rl"
+                )
+            self.description = msgspec.json.decode(archive.read(_DATA), type=Description)
             self._weights = load_tensors(archive.read(_POLICY))
             self._moments = load_tensors(archive.read(_OPTIMIZER))
             self.estimator_state = load_tensors(archive.read(_ESTIMATOR)) if _ESTIMATOR in parts else {}
             self._pickled = archive.read(_PICKLED) if _PICKLED in parts else None
-
-    def _require_format(self, content: bytes) -> None:
-        """Refuse a newer file before its fields are looked at, which may be others."""
-        told = msgspec.json.decode(content, type=dict[str, Any])
-        if isinstance(told.get("format"), int) and told["format"] > FORMAT:
-            raise InvalidValue(
-                f"{self.name} has format {told['format']}, written by dae {told.get('dae_version')}; this version "
-                f"reads up to {FORMAT}: upgrade dae-rl"
-            )
 
     @contextlib.contextmanager
     def _damage_in_one_line(self) -> Iterator[None]:

@@ -113,16 +113,14 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
                 "max_grad_norm": max_grad_norm,
             },
         )
+        self.batch_size: int = settings.pop("batch_size")
+        self.n_epochs: int = settings.pop("n_epochs")
+        self.clip_range = settings.pop("clip_range")
         super().__init__(
             policy=_SB3_POLICIES.get(policy, policy) if isinstance(policy, type) else policy,
             env=env,  # type: ignore[arg-type]
-            learning_rate=settings["learning_rate"],
-            n_steps=settings["n_steps"],
             gamma=gamma,
             gae_lambda=gae_lambda,
-            ent_coef=settings["ent_coef"],
-            vf_coef=settings["vf_coef"],
-            max_grad_norm=settings["max_grad_norm"],
             use_sde=use_sde,
             sde_sample_freq=sde_sample_freq,
             stats_window_size=stats_window_size,
@@ -133,12 +131,10 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
             seed=seed,
             _init_setup_model=False,
             supported_action_spaces=(spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
+            **settings,
         )
         self.estimator = estimator
         self.advantage = estimator.info.name
-        self.batch_size: int = settings["batch_size"]
-        self.n_epochs: int = settings["n_epochs"]
-        self.clip_range = settings["clip_range"]
         self.clip_range_vf = clip_range_vf  # type: ignore[assignment]
         self.normalize_advantage = normalize_advantage
         self.target_kl = target_kl

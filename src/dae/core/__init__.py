@@ -6,21 +6,12 @@ last steps: after a terminated step nothing follows; after a truncated one, and 
 return is replaced by `bootstrap`, the target value of the true successor state.
 """
 
-from dae.core.centering import center, normalize_advantages
-from dae.core.losses import dae_loss, duel_loss, indirect_loss, monte_carlo_dae_loss
-from dae.core.policy import clipped_surrogate, entropy, kl_divergence
-from dae.core.returns import gae, n_step_targets
-
-__all__ = [
-    "center",
-    "clipped_surrogate",
-    "dae_loss",
-    "duel_loss",
-    "entropy",
-    "gae",
-    "indirect_loss",
-    "kl_divergence",
-    "monte_carlo_dae_loss",
-    "n_step_targets",
-    "normalize_advantages",
-]
+from dae.core.centering import center as center, normalize_advantages as normalize_advantages
+from dae.core.losses import (
+    dae_loss as dae_loss,
+    duel_loss as duel_loss,
+    indirect_loss as indirect_loss,
+    monte_carlo_dae_loss as monte_carlo_dae_loss,
+)
+from dae.core.policy import clipped_surrogate as clipped_surrogate, entropy as entropy, kl_divergence as kl_divergence
+from dae.core.returns import gae as gae, n_step_targets as n_step_targets

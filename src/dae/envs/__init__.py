@@ -2,33 +2,15 @@
 
 from dae.envs.atari.family import Atari
 from dae.envs.family import (
-    Family,
-    Network,
-    Protocol,
-    families,
-    family_of,
-    network_names,
-    preset_names,
-    register_family,
+    Family as Family,
+    Network as Network,
+    Protocol as Protocol,
+    families as families,
+    family_of as family_of,
+    make_vec_env as make_vec_env,
+    register_family as register_family,
 )
-from dae.envs.generic.family import Generic
-from dae.envs.make import make_vec_env
-from dae.envs.minatar.family import MinAtar, register_minatar
+from dae.envs.minatar.family import MinAtar, register_minatar as register_minatar
 
-__all__ = [
-    "Family",
-    "Generic",
-    "Network",
-    "Protocol",
-    "families",
-    "family_of",
-    "make_vec_env",
-    "network_names",
-    "preset_names",
-    "register_family",
-    "register_minatar",
-]
-
-# In the order in which reports show them.
-for _family in (MinAtar(), Atari(), Generic()):
+for _family in (MinAtar(), Atari(), Family()):
     register_family(_family)

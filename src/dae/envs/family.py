@@ -1,20 +1,23 @@
 """Families of environments: each is one object that knows all that is special about its ids.
 
-`make_vec_env`, training, films, sweeps and reports ask the family of an id; a new family is a subclass of `Family` in a
-folder of its own, and its line in `dae.envs` (or a call of `register_family`, in a program of your own). Reports ask
-too, so a family's module imports Stable-Baselines3 and compiled code only inside its methods.
+`make_vec_env`, training, films, sweeps and reports ask the family of an id. `Family` itself is that of every id that no
+other claims; a new family is a subclass in a folder of its own, and its line in `dae.envs` (or a call of
+`register_family`, in a program of your own). Reports ask too, so a family's module imports Stable-Baselines3 and
+compiled code only inside its methods.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from dae.errors import InvalidValue
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from dae.errors import InvalidValue, UserError, nearest, one_line
 
 if TYPE_CHECKING:
-    import numpy as np
-    from gymnasium import Space
     from numpy.typing import NDArray
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
@@ -39,16 +42,29 @@ class Network:
     net_arch: tuple[int, ...] | None = None  # None: the policy's own
 
 
-class Family(ABC):
-    """One kind of environments."""
+class Family:
+    """One kind of environments: here any that gymnasium makes and Stable-Baselines3 steps."""
 
-    name: str  # in files and tables of data
-    label: str  # in headings
-    prefix: str  # of its ids: "MinAtar/"
-    presets: Mapping[str, Mapping[str, Any]]  # settings of a run that each preset changes
+    name = "other"  # in files and tables of data
+    label = "Other environments"  # in headings
+    prefix = ""  # of its ids: "MinAtar/"
     protocol: Protocol | None = None  # None: the paper has no numbers
-    frames_per_step: int = 1  # frames of the game that pass in a step of the agent
+    frames_per_step = 1  # frames of the game that pass in a step of the agent
     network_names: tuple[str, ...] = ("baseline", "wide")
+    # The settings of a run that each preset changes. The paper has only games: elsewhere a size for one machine.
+    presets: Mapping[str, Mapping[str, Any]] = {
+        "paper": {"actors": 32, "frames": 1_000_000},
+        "quick": {
+            "actors": 32,
+            "frames": 200_000,
+            "finishing": False,
+            "batch_size": 512,
+            "learning_rate": 2e-3,
+            "clip_range": 0.2,
+            "gamma": 0.98,
+            "ent_coef": 0.0,
+        },
+    }
 
     def preset(self, name: str) -> Mapping[str, Any]:
         """Return what a preset means here."""
@@ -61,59 +77,78 @@ class Family(ABC):
         inside = self.protocol is not None and env_id in self.protocol.games
         return env_id.removeprefix(self.prefix).rpartition("-v")[0] if inside else None
 
-    @abstractmethod
     def require_known(self, env_id: str) -> None:
         """Refuse an id that does not exist, with those that are spelled most like it."""
+        try:
+            gym.spec(env_id)
+        except gym.error.Error as error:
+            if env_id in gym.registry:
+                raise InvalidValue(one_line(error)) from error
+            hint = nearest(env_id, gym.registry, "gymnasium.pprint_registry() lists those installed", most=3)
+            raise InvalidValue(f"environment {env_id!r} is not known{hint}") from error
 
-    @abstractmethod
     def make(self, env_id: str, n_envs: int, seed: int, **options: Any) -> "VecEnv":
         """Make environments that step together; with `render_mode="rgb_array"` they can be drawn."""
+        from stable_baselines3.common.env_util import make_vec_env
 
-    @abstractmethod
+        self.require_known(env_id)
+        try:
+            # A function, because for an id Stable-Baselines3 would ask for pictures that no one wants.
+            return make_vec_env(lambda: gym.make(env_id, **options), n_envs, seed=seed)
+        except gym.error.Error as error:  # a package is missing, say
+            raise UserError(f"{env_id} cannot be made: {one_line(error)}") from error
+
     def can_be_restored(self, env_id: str) -> bool:
         """Say whether a snapshot brings environments back exactly."""
+        from dae.envs.snapshots import play_on_alike
 
-    @abstractmethod
+        return play_on_alike(self.make(env_id, 1, seed=0), self.make(env_id, 1, seed=1))
+
     def take_snapshot(self, env: "VecEnv", observations: "VecEnvObs") -> bytes:
         """Return the state of all environments, as bytes that hold data only; they last showed `observations`."""
+        from dae.envs.snapshots import take_snapshot
 
-    @abstractmethod
+        return take_snapshot(env, observations)
+
     def restore_snapshot(self, env: "VecEnv", snapshot: bytes) -> "VecEnvObs":
         """Bring environments to the state of a snapshot, and return what they show there."""
+        from dae.envs.snapshots import restore_snapshot
 
-    @abstractmethod
+        return restore_snapshot(env, snapshot)
+
     def action_names(self, env: "VecEnv") -> list[str]:
         """Return what discrete actions are called."""
+        return [str(action) for action in range(int(getattr(env.action_space, "n", 0)))]
 
-    @abstractmethod
     def draw(self, env: "VecEnv") -> "NDArray[np.uint8]":
         """Return a picture of the first environment, (height, width, 3)."""
+        pictures = env.get_images()
+        if not len(pictures) or pictures[0] is None:
+            raise UserError("it renders nothing")
+        return np.asarray(pictures[0], np.uint8)
 
-    @abstractmethod
-    def network(self, name: str, observation_space: "Space[Any]", atari_trunk: str) -> Network:
+    def network(self, name: str, observation_space: "spaces.Space[Any]", atari_trunk: str) -> Network:
         """Return the network of a size for these observations."""
-
-    def require_network(self, name: str, env_id: str) -> None:
-        """Refuse a network that does not fit."""
-        if name not in self.network_names:
-            raise InvalidValue(f"network is {name!r}: for {env_id} it must be {' or '.join(self.network_names)}")
+        if isinstance(observation_space, spaces.Dict):
+            if name != "baseline":
+                raise InvalidValue(f"network is {name!r}: for observations with several parts it must be baseline")
+            return Network("MultiInputPolicy")
+        wide = name == "wide"
+        if len(observation_space.shape or ()) != 3:
+            return Network("MlpPolicy", net_arch=(256, 256) if wide else (64, 64))
+        options = {"width": 2 if wide else 1, "channels": atari_trunk}
+        return Network("CnnPolicy", "AtariCNN", options, net_arch=())
 
 
 _FAMILIES: list[Family] = []
 
 
-def register_family(family: Family) -> Family:
-    """Make a family known. Of those whose prefix fits an id the longest prefix counts."""
+def register_family(family: Family) -> None:
+    """Make a family known; reports show families in this order, the one that takes every id last."""
     if any(known.name == family.name for known in _FAMILIES):
         raise InvalidValue(f"there is a family named {family.name!r} already")
     _FAMILIES.append(family)
-    _FAMILIES.sort(key=lambda known: not known.prefix)  # the one that takes every id is shown last
-    return family
-
-
-def family_of(env_id: str) -> Family:
-    """Return the family that an id belongs to."""
-    return max((f for f in _FAMILIES if env_id.startswith(f.prefix)), key=lambda family: len(family.prefix))
+    _FAMILIES.sort(key=lambda known: not known.prefix)
 
 
 def families() -> list[Family]:
@@ -121,11 +156,18 @@ def families() -> list[Family]:
     return list(_FAMILIES)
 
 
-def preset_names() -> list[str]:
-    """Return the presets that any family has."""
-    return list(dict.fromkeys(name for family in _FAMILIES for name in family.presets))
+def family_of(env_id: str) -> Family:
+    """Return the family that an id belongs to: of those whose prefix fits, the one with the longest."""
+    return max((f for f in _FAMILIES if env_id.startswith(f.prefix)), key=lambda family: len(family.prefix))
 
 
-def network_names() -> list[str]:
-    """Return the networks that fit any family, in the order in which reports show them."""
-    return list(dict.fromkeys(name for family in _FAMILIES for name in family.network_names))
+def make_vec_env(env_id: str, n_envs: int, seed: int = 0, **options: Any) -> "VecEnv":
+    """Make `n_envs` environments that step together, as a Stable-Baselines3 VecEnv.
+
+    MinAtar ids run in our compiled batch, which takes `sticky_action_prob`, `difficulty_ramping`, `max_episode_steps`,
+    `n_threads` and `render_mode`. Any other id is made by gymnasium, with `options` for the environment, and wrapped by
+    Stable-Baselines3.
+    """
+    if isinstance(n_envs, bool) or not isinstance(n_envs, Integral) or n_envs < 1:
+        raise InvalidValue(f"n_envs is {n_envs!r}: it must be an integer of at least 1")
+    return family_of(env_id).make(env_id, int(n_envs), seed, **options)

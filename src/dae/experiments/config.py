@@ -11,9 +11,8 @@ import msgspec
 
 from dae.errors import UserError, one_line
 from dae.hyperparameters import NOT_NEGATIVE, require
-from dae.presets import preset_settings
 from dae.runs import RunFolder, RunSettings
-from dae.runs.settings import require_names, require_same
+from dae.runs.settings import preset_settings, require_names
 from dae.terminal.options import parse_count, read_options
 
 
@@ -54,7 +53,7 @@ def parse(arguments: list[str]) -> TrainConfig:
     without_help = [word for word in arguments if word not in ("-h", "--help")]
     first = _read(without_help, TrainConfig())
     if first.resume is not None:
-        return _parse_resumed(first.resume, arguments)
+        return _read(arguments, TrainConfig(**RunFolder(first.resume).read_config().settings.to_json()))
     in_file = _read_file(first.config) if first.config is not None else {}
     chosen = _read(without_help, TrainConfig(**in_file))
     return _read(arguments, from_preset(chosen.env, chosen.advantage, chosen.preset, in_file)).checked()
@@ -64,14 +63,6 @@ def from_preset(env: str, advantage: str, preset: str, settings: Mapping[str, An
     """Return the settings of a preset, with some of them replaced."""
     named = {"env": env, "advantage": advantage, "preset": preset}
     return TrainConfig(**preset_settings(env, advantage, preset) | dict(settings) | named)
-
-
-def _parse_resumed(folder: Path, arguments: list[str]) -> TrainConfig:
-    """Take all settings from a run's folder; only what is not part of a run may be given beside it."""
-    stored = RunFolder(folder).read_config().settings.to_json()
-    chosen = _read(arguments, TrainConfig(**stored))
-    require_same(folder, stored, chosen.to_json())
-    return chosen
 
 
 def _read(arguments: list[str], default: TrainConfig) -> TrainConfig:

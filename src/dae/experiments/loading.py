@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dae.errors import UserError
 from dae.runs import Checkpoint, Episodes, RunFolder, RunSettings
-from dae.terminal.messages import announce
+from dae.terminal.boundary import announce
 
 if TYPE_CHECKING:
     from dae.agent import PPO

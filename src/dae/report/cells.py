@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dae.catalog import describe, rank_of
-from dae.envs import families, network_names
+from dae.envs import families
 from dae.paper import Score
 from dae.report.reading import LeftOut, Result
 from dae.report.statistics import mean_and_error
@@ -100,7 +100,7 @@ class Cells:
 _FIELD_ORDER: dict[str, Callable[[str], tuple[int, str]]] = {
     "domain": lambda name: order([family.name for family in families()], name),
     "env": lambda name: (0, name),
-    "network": lambda name: order(network_names(), name),
+    "network": lambda name: order([network for family in families() for network in family.network_names], name),
     "method": rank_of,
 }
 

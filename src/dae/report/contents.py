@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from dae.report import figures
@@ -87,18 +87,14 @@ def curves(analysis: Analysis, domain: str) -> Iterator[Block]:
             Figure(
                 f"curve-{domain}-{slug(network)}-{place}",
                 f"Learning curves on {name}, {network} network",
-                lambda cells=cells, name=name: figures.curve_panel(cells, name),  # type: ignore[misc]
+                partial(figures.curve_panel, cells, name),
                 in_files=False,
             )
             for place, (name, cells) in enumerate(panels)
         ]
         title = f"{domain_name(domain)}, {network} network"
-        grid = Figure(
-            f"curves-{domain}-{slug(network)}",
-            title,
-            lambda panels=panels, title=title: figures.curve_grid(panels, title),  # type: ignore[misc]
-            on_page=False,
-        )
+        all_panels = partial(figures.curve_grid, panels, title)
+        grid = Figure(f"curves-{domain}-{slug(network)}", title, all_panels, on_page=False)
         yield Block(f"Learning curves, {network} network", key=inside, figures=[*drawn, grid])
 
 
@@ -110,7 +106,7 @@ def normalised_curves(analysis: Analysis, domain: str) -> Iterator[Block]:
             Figure(
                 f"normalised-{domain}-{n.reference}",
                 f"{method_name(n.reference)}-normalised learning curves",
-                lambda n=n: figures.normalised_panel(n),  # type: ignore[misc]
+                partial(figures.normalised_panel, n),
             )
             for n in found
             if n.groups
@@ -125,16 +121,12 @@ def robust_statistics(analysis: Analysis, domain: str) -> Iterator[Block]:
     compared = [c for c in analysis.compared if c.domain == domain]
     drawn, tables = [], []
     if scale:
-        drawn.append(Figure(f"profile-{domain}", "Performance profiles", lambda: figures.profile_panel(scale)))
-        drawn.append(Figure(f"iqm-{domain}", "Interquartile means", lambda: figures.iqm_panel(scale)))
+        drawn.append(Figure(f"profile-{domain}", "Performance profiles", partial(figures.profile_panel, scale)))
+        drawn.append(Figure(f"iqm-{domain}", "Interquartile means", partial(figures.iqm_panel, scale)))
         tables.append(iqm_table(scale))
     if compared:
-        improvement = Figure(
-            f"improvement-{domain}",
-            "Probabilities of improvement",
-            lambda: figures.improvement_panel(compared, domain),
-        )
-        drawn.append(improvement)
+        panel = partial(figures.improvement_panel, compared, domain)
+        drawn.append(Figure(f"improvement-{domain}", "Probabilities of improvement", panel))
         tables.append(improvement_table(compared, domain))
     if drawn:
         layout = "large robust" if scale else "large"

@@ -1,11 +1,10 @@
 """Where the runs are not what the paper ran: fewer frames, fewer seeds, other settings."""
 
 from dae.envs import families
-from dae.presets import preset_settings
 from dae.report.cells import Cell, Cells
 from dae.report.text import count_text, domain_name, span
 from dae.runs import RunSettings
-from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT
+from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT, preset_settings
 
 # These are told with the sizes, or name the cell.
 _NOT_SETTINGS = WITHOUT_EFFECT | {"env", "advantage", "network", "frames", "actors"}

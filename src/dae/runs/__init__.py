@@ -1,21 +1,7 @@
 """One folder for each training run: its settings, scores, checkpoints and status. No agent code, no plotting."""
 
-from dae.runs.checkpoints import Checkpoint, Checkpoints
-from dae.runs.episodes import Episodes, read_episodes
-from dae.runs.folder import RunConfig, RunFolder, find_runs
-from dae.runs.records import Provenance, State, Status
-from dae.runs.settings import RunSettings
-
-__all__ = [
-    "Checkpoint",
-    "Checkpoints",
-    "Episodes",
-    "Provenance",
-    "RunConfig",
-    "RunFolder",
-    "RunSettings",
-    "State",
-    "Status",
-    "find_runs",
-    "read_episodes",
-]
+from dae.runs.checkpoints import Checkpoint as Checkpoint, Checkpoints as Checkpoints
+from dae.runs.episodes import Episodes as Episodes, read_episodes as read_episodes
+from dae.runs.folder import RunConfig as RunConfig, RunFolder as RunFolder, find_runs as find_runs
+from dae.runs.records import Provenance as Provenance, State as State, Status as Status
+from dae.runs.settings import RunSettings as RunSettings

@@ -1,21 +1,35 @@
 """A table of runs, for people (`dae runs`)."""
 
+from dataclasses import dataclass
 from pathlib import Path
+
+import tyro
 
 from dae.errors import UserError
 from dae.runs.folder import RunFolder, find_runs
 
 
-def list_runs(root: Path) -> str:
-    """Return a table of the runs at or below a folder: state, frames, score, speed."""
+@dataclass(frozen=True)
+class ListingConfig:
+    """List the runs in a folder: state, frames, score, speed."""
+
+    folder: tyro.conf.Positional[Path] = Path("runs")
+    """Folder that runs are kept in."""
+
+
+def list_runs(config: ListingConfig) -> int:
+    """Print a table of the runs at or below a folder."""
     rows, foreign = [], 0
-    for folder in find_runs([root]):
+    for folder in find_runs([config.folder]):
         try:
-            rows.append(_row(folder, root))
+            rows.append(_row(folder, config.folder))
         except UserError:
             foreign += 1
-    table = _table([("run", "state", "frames", "last-100", "frames/s"), *rows]) if rows else f"no runs in {root}"
-    return table + (f"\n{foreign} more with files of a run, but without settings that can be read" if foreign else "")
+    heads = ("run", "state", "frames", "last-100", "frames/s")
+    print(_table([heads, *rows]) if rows else f"no runs in {config.folder}")
+    if foreign:
+        print(f"{foreign} more with files of a run, but without settings that can be read")
+    return 0
 
 
 def _row(folder: RunFolder, root: Path) -> tuple[str, ...]:

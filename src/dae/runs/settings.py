@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 import tyro
 
-from dae.catalog import estimator_names, require_estimator
-from dae.envs import Family, family_of, network_names, preset_names
+from dae.catalog import describe, estimator_names, require_estimator
+from dae.envs import Family, families, family_of
 from dae.errors import InvalidValue, UserError, nearest
-from dae.hyperparameters import Hyperparameters, Rule, check_settings, require
+from dae.hyperparameters import Hyperparameters, Rule, as_settings, check_settings, require
 from dae.terminal.options import COUNT, one_of
 
 _LARGEST = 2**53  # what JSON and floats hold exactly
@@ -26,9 +26,9 @@ class _Chosen:
     """Environment: MinAtar/Breakout-v1, CartPole-v1 or any other gymnasium id with discrete actions."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""
-    network: Annotated[str, one_of(network_names())] = "baseline"
+    network: Annotated[str, one_of(name for f in families() for name in f.network_names)] = "baseline"
     """Size of the network: the paper's baseline, wide, or deep (images of Atari's size)."""
-    preset: Annotated[str, one_of(preset_names())] = "paper"
+    preset: Annotated[str, one_of(name for f in families() for name in f.presets)] = "paper"
     """What the other options are by default: the paper's settings, or a run of minutes."""
     seed: int = 0
     """Seed of the network, the actions and the environments."""
@@ -73,7 +73,8 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
         self._require_counts()
         require_estimator(self.advantage)
         self.family.preset(self.preset)
-        self.family.require_network(self.network, self.env)
+        fitting = self.family.network_names
+        require("network", self.network, Rule(f"{' or '.join(fitting)} for {self.env}", lambda name: name in fitting))
         check_settings(self)
         return self
 
@@ -123,3 +124,8 @@ def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, An
         raise UserError(
             f"{folder} holds a run with other settings ({'; '.join(differing)}): give the same, or another --out"
         )
+
+
+def preset_settings(env: str, advantage: str, preset: str) -> dict[str, Any]:
+    """Return the settings in which a preset differs from a run's defaults: the estimator's, then the family's."""
+    return as_settings(describe(advantage).paper) | dict(family_of(env).preset(preset))

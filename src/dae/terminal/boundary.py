@@ -1,10 +1,15 @@
 """Where errors meet the user: those that are the user's to solve become one line, all others keep their traceback."""
 
+import sys
 from collections.abc import Callable
 
 from dae.errors import UserError, one_line
-from dae.terminal.messages import announce
 from dae.terminal.signals import Stopped
+
+
+def announce(line: str) -> None:
+    """Say something that the user should know, beside the output."""
+    print(f"dae: {line}", file=sys.stderr, flush=True)
 
 
 def exit_code_of(command: Callable[[], int]) -> int:

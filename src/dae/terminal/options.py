@@ -5,7 +5,7 @@ import dataclasses
 import io
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import tyro
@@ -104,11 +104,11 @@ COUNT: PrimitiveConstructorSpec[int] = PrimitiveConstructorSpec(
 )
 
 
-def one_of(names: Sequence[str]) -> PrimitiveConstructorSpec[str]:
+def one_of(names: Iterable[str]) -> PrimitiveConstructorSpec[str]:
     """Return a word that is shown as a choice; whether it is known is checked with the other settings."""
     return PrimitiveConstructorSpec(
         nargs=1,
-        metavar=f"{{{','.join(names)}}}",
+        metavar=f"{{{','.join(dict.fromkeys(names))}}}",
         instance_from_str=lambda words: words[0],
         is_instance=lambda value: isinstance(value, str),
         str_from_instance=lambda value: [value],

@@ -1,5 +1,7 @@
 """A worked case as text: the theorems, in numbers, on one small random MDP."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dae.errors import InvalidValue
@@ -16,23 +18,35 @@ from dae.theory.losses import (
 from dae.theory.mdp import FiniteMDP, Floats
 
 
-def worked_case(n_states: int, n_actions: int, gamma: float, n_steps: int, seed: int) -> str:
-    """Return the worked case as a text of four short sections."""
-    if n_steps < 1:
-        raise InvalidValue(f"steps is {n_steps}: it must be at least 1")
-    if seed < 0:
-        raise InvalidValue(f"seed is {seed}: it must be at least 0")
-    rng = np.random.default_rng(seed)
-    mdp = random_mdp(rng, n_states=n_states, n_actions=n_actions, gamma=gamma)
+@dataclass(frozen=True)
+class WorkedCase:
+    """Print a worked case: what the paper's losses converge to on a random finite MDP."""
+
+    states: int = 5
+    """States of the MDP; the last ends an episode and the one before it cannot be reached."""
+    actions: int = 2
+    """Actions in each state."""
+    gamma: float = 0.9
+    """Discount factor."""
+    steps: int = 3
+    """Backup horizon n of the losses."""
+    seed: int = 0
+    """Seed of the random MDP, policy and bootstrap target."""
+
+
+def print_worked_case(case: WorkedCase) -> int:
+    """Print the worked case as a text of four short sections."""
+    if case.steps < 1:
+        raise InvalidValue(f"steps is {case.steps}: it must be at least 1")
+    if case.seed < 0:
+        raise InvalidValue(f"seed is {case.seed}: it must be at least 0")
+    rng = np.random.default_rng(case.seed)
+    mdp = random_mdp(rng, n_states=case.states, n_actions=case.actions, gamma=case.gamma)
     policy = random_policy(rng, mdp)
-    target = rng.normal(size=n_states) * ~mdp.absorbing
-    sections = [
-        _advantages(mdp, policy, n_steps, target),
-        _variance(mdp, policy),
-        _locality(rng, gamma),
-        _impossibility(),
-    ]
-    return "\n\n".join(sections)
+    target = rng.normal(size=case.states) * ~mdp.absorbing
+    print(_advantages(mdp, policy, case.steps, target), _variance(mdp, policy), sep="\n\n", end="\n\n")
+    print(_locality(rng, case.gamma), _impossibility(), sep="\n\n")
+    return 0
 
 
 def _advantages(mdp: FiniteMDP, policy: Floats, n: int, target: Floats) -> str:

@@ -2,15 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dae.envs.family import Network, Protocol
-from dae.envs.generic.family import Generic
+from dae.envs.family import Family, Network, Protocol
 from dae.paper import paper_games
 
 if TYPE_CHECKING:
     from gymnasium import Space
 
 
-class Atari(Generic):
+class Atari(Family):
     """Games of the Arcade Learning Environment."""
 
     name = "atari"
@@ -21,6 +20,7 @@ class Atari(Generic):
         "paper": {"frames": 40_000_000},
         "quick": {"actors": 8, "frames": 1_000_000, "finishing": False},
     }
+    frames_per_step = 4
     network_names = ("baseline", "wide", "deep")
 
     def network(self, name: str, observation_space: "Space[Any]", atari_trunk: str) -> Network:

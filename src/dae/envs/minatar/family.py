@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 
-from dae.envs.family import Network, Protocol
-from dae.envs.generic.family import Generic
-from dae.errors import InvalidValue
+from dae.envs.family import Family, Network, Protocol
+from dae.errors import InvalidValue, nearest
 from dae.paper import paper_games
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ MINATAR_IDS: dict[str, dict[str, Any]] = {
 }
 
 
-class MinAtar(Generic):
+class MinAtar(Family):
     """The games of the `minatar` package in our compiled batch."""
 
     name = "minatar"
@@ -40,13 +39,15 @@ class MinAtar(Generic):
         "quick": {"actors": 128, "frames": 500_000, "finishing": False},
     }
 
+    def require_known(self, env_id: str) -> None:
+        if env_id not in MINATAR_IDS:
+            raise InvalidValue(f"environment {env_id!r} is not known{nearest(env_id, MINATAR_IDS, most=3)}")
+
     def make(self, env_id: str, n_envs: int, seed: int, **options: Any) -> "VecEnv":
-        self.require_known(env_id)
-        if env_id not in MINATAR_IDS:  # registered by another package
-            return super().make(env_id, n_envs, seed, **options)
         from dae.envs.minatar.batch import MinAtarBatch
         from dae.envs.sb3 import BatchVecEnv
 
+        self.require_known(env_id)
         render_mode = options.pop("render_mode", None)
         settings = MINATAR_IDS[env_id]
         known = set(inspect.signature(MinAtarBatch).parameters) - {"n_envs", "seed"} - set(settings)
@@ -57,32 +58,21 @@ class MinAtar(Generic):
         return BatchVecEnv(MinAtarBatch(n_envs=n_envs, seed=seed, **settings, **options), render_mode=render_mode)
 
     def can_be_restored(self, env_id: str) -> bool:
-        return env_id in MINATAR_IDS or super().can_be_restored(env_id)
+        return True
 
     def take_snapshot(self, env: "VecEnv", observations: "VecEnvObs") -> bytes:
-        from dae.envs.sb3 import BatchVecEnv
-
-        if not isinstance(env, BatchVecEnv):
-            return super().take_snapshot(env, observations)
         file = io.BytesIO()
-        np.save(file, env.get_state(), allow_pickle=False)
+        np.save(file, env.get_state(), allow_pickle=False)  # type: ignore[attr-defined]
         return file.getvalue()
 
     def restore_snapshot(self, env: "VecEnv", snapshot: bytes) -> "VecEnvObs":
-        from dae.envs.sb3 import BatchVecEnv
-
-        if not isinstance(env, BatchVecEnv):
-            return super().restore_snapshot(env, snapshot)
         env.reset()
-        env.set_state(np.load(io.BytesIO(snapshot), allow_pickle=False))
-        return env.observe()
+        env.set_state(np.load(io.BytesIO(snapshot), allow_pickle=False))  # type: ignore[attr-defined]
+        observations: VecEnvObs = env.observe()  # type: ignore[attr-defined]
+        return observations
 
     def action_names(self, env: "VecEnv") -> list[str]:
-        from dae.envs.sb3 import BatchVecEnv
-
-        return (
-            [_ACTIONS[i] for i in env.batch.action_set] if isinstance(env, BatchVecEnv) else super().action_names(env)
-        )
+        return [_ACTIONS[action] for action in env.get_attr("action_set")[0]]
 
     def network(self, name: str, observation_space: "Space[Any]", atari_trunk: str) -> Network:
         return Network("CnnPolicy", "MinAtarCNN", {"width": 4 if name == "wide" else 1}, net_arch=())

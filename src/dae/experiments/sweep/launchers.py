@@ -15,8 +15,7 @@ from typing import Any
 
 from dae.errors import UserError, one_line
 from dae.experiments.sweep.config import PlannedRun, SweepConfig
-from dae.terminal.boundary import exit_code_of
-from dae.terminal.messages import announce
+from dae.terminal.boundary import announce, exit_code_of
 
 
 class Launcher(ABC):

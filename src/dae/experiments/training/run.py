@@ -20,7 +20,7 @@ from dae.experiments.training.state import Counters, require_as_many_processes, 
 from dae.experiments.training.summary import describe_scores, draw_pictures, next_steps
 from dae.runs import Checkpoint, RunFolder, State
 from dae.runs.settings import require_same
-from dae.terminal.messages import announce
+from dae.terminal.boundary import announce
 from dae.terminal.signals import Stopped, StopSignals
 
 

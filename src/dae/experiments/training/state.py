@@ -16,7 +16,7 @@ from dae.experiments.loading import AGENT, load_agent
 from dae.runs import Checkpoint, RunFolder
 from dae.runs.settings import require_same
 from dae.serialization import from_bytes, to_bytes
-from dae.terminal.messages import announce
+from dae.terminal.boundary import announce
 
 _STATE, _ENVIRONMENTS = "state.json", "environments.bin"
 _PARTS = (AGENT, _STATE, _ENVIRONMENTS)

@@ -1,1 +1,0 @@
-"""Any environment of gymnasium, wrapped by Stable-Baselines3."""

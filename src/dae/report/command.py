@@ -1,0 +1,35 @@
+"""`dae report`: from run folders to a report."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tyro
+
+from dae.report.analysis import analyse
+from dae.report.reading import read_results
+from dae.report.writing import write_report
+from dae.runs import find_runs
+from dae.terminal.progress import WorkProgress
+
+
+@dataclass(frozen=True)
+class ReportConfig:
+    """Put finished runs together: tables, statistics and figures beside the paper's, and a page with all of it."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]] = (Path("runs"),)
+    """Folders that runs are kept in."""
+    out: Path = field(default=Path("report"))
+    """Folder that the report is written to."""
+
+
+def report(config: ReportConfig) -> int:
+    """Read the runs, say which count, and write the report."""
+    folders = find_runs(config.runs)
+    with WorkProgress(len(folders), 0, "runs") as progress:
+        records = read_results(folders, lambda: progress.advance(1, "reading", ""))
+    analysis = analyse(records)
+    print(analysis.counted)
+    for line in analysis.departures:
+        print(f"not the paper's size: {line}")
+    print(write_report(analysis, config.runs, config.out))
+    return 0
