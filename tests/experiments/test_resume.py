@@ -18,38 +18,35 @@ from dae.experiments.config import TrainConfig
 from dae.experiments.training.run import train
 from dae.runs import RunFolder
 from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, Outcome, outcome, small, weights_hash
+from tests.processes import Fork, has_checkpoint, wait_until
 
 COMMAND = [sys.executable, "-m", "dae"]
 
 
-def in_another_process(config: TrainConfig, seconds: float | None = None) -> int:
-    """Train in a fork, killed after some seconds; return what it ended with. (A fork starts at once.)"""
-    child = os.fork()
-    if child == 0:
-        code = 70
-        try:
-            silence = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silence, 1)
-            os.dup2(silence, 2)
-            code = train(config)
-        finally:
-            os._exit(code)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def in_another_process(config: TrainConfig) -> int:
+    return Fork(lambda: train(config)).wait(300)
+
+
+def killed_at_a_checkpoint(config: TrainConfig) -> None:
+    """Train until there is a checkpoint, and kill."""
+    process = Fork(lambda: train(config))
+    wait_until(lambda: has_checkpoint(RunFolder(config.folder)))
+    process.kill()
 
 
 def killed_until_done(config: TrainConfig, kills: int, slowest: float) -> int:
     """Kill a run again and again at random moments, then let it finish; return how often it was really killed."""
     rng = random.Random(0)
-    done = 0
+    killed = 0
     for _ in range(kills):
-        if in_another_process(config, rng.uniform(0.0, slowest)) == 0:
+        process = Fork(lambda: train(config))
+        time.sleep(rng.uniform(0.0, slowest))
+        os.kill(process.pid, signal.SIGKILL)
+        if process.wait() == 0:
             break
-        done += 1
+        killed += 1
     assert in_another_process(config) == 0
-    return done
+    return killed
 
 
 @pytest.mark.parametrize(
@@ -95,8 +92,7 @@ def test_a_signal_leaves_a_run_that_goes_on_exactly(
     stopped = small(tmp_path / "stopped", "--frames", "6K")
     words = [*BREAKOUT, *ALWAYS[:-2], "--out", str(tmp_path / "stopped"), "--frames", "6K"]
     process = subprocess.Popen([*COMMAND, "train", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not (stopped.folder / "status.json").exists():
-        time.sleep(0.02)
+    wait_until((stopped.folder / "status.json").exists)
     time.sleep(0.3)
     for number in signals:
         process.send_signal(number)
@@ -137,11 +133,10 @@ def test_the_same_command_twice_at_once_is_refused(tmp_path: Path) -> None:
     config = small(tmp_path, "--frames", "100K")
     words = [*BREAKOUT, *ALWAYS, "--out", str(tmp_path), "--frames", "100K"]
     first = subprocess.Popen([*COMMAND, "train", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while not (config.folder / "status.json").exists():
-        time.sleep(0.02)
-    second = subprocess.run([*COMMAND, "train", *words], capture_output=True, text=True, check=False)
+    wait_until((config.folder / "status.json").exists)
+    second = subprocess.run([*COMMAND, "train", *words], capture_output=True, text=True, check=False, timeout=60)
     first.kill()
-    first.communicate()
+    first.communicate(timeout=60)
     assert second.returncode == 75
     told = [line for line in second.stderr.splitlines() if not line.startswith(("dae: preparing", "dae: ready"))]
     assert len(told) == 1
@@ -159,7 +154,7 @@ def test_a_finished_run_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_moved_run_with_an_unusual_name_goes_on(tmp_path: Path) -> None:
     config = small(tmp_path / "zuerst", "--frames", "2K")
-    in_another_process(config, 0.5)
+    killed_at_a_checkpoint(config)
     folder = tmp_path / "später 漢字 with spaces"
     shutil.move(config.folder, folder)
     assert main(["train", "--resume", str(folder), *ALWAYS[-4:]]) == 0
@@ -224,7 +219,7 @@ gym.register("Hidden-v0", Hidden)
 
 def test_what_cannot_be_restored_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = small(tmp_path, "--frames", "2K", of=["Hidden-v0", *CARTPOLE[1:]])
-    in_another_process(config, 0.6)
+    killed_at_a_checkpoint(config)
     assert train(config) == 0
     captured = capsys.readouterr()
     assert "a resume will not be exact" in captured.out

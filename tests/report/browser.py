@@ -99,4 +99,4 @@ def chromium(profile: Path) -> Iterator[Tab]:
     finally:
         patience.cancel()
         process.terminate()
-        process.wait()
+        process.wait(30)

@@ -11,6 +11,7 @@ from stable_baselines3.common.monitor import load_results
 from dae.errors import UserError
 from dae.runs import Episodes, RunFolder, State, Status, read_episodes
 from dae.runs.episodes import EpisodeLog
+from tests.processes import wait_until
 
 
 def hold(path: Path) -> None:
@@ -22,14 +23,14 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
     process = multiprocessing.get_context("spawn").Process(target=hold, args=(tmp_path,))
     process.start()
     folder = RunFolder(tmp_path)
-    while not folder.is_locked():
-        time.sleep(0.05)
+    wait_until(folder.is_locked)
     folder.write_status(Status(state=State.RUNNING))
     assert folder.read_status().state is State.RUNNING
     with pytest.raises(UserError, match=rf"in use by another process \(process {process.pid}\)"), folder.locked():
         pass
     process.kill()
-    process.join()
+    process.join(60)
+    assert process.exitcode == -9
     assert folder.read_status().state is State.INTERRUPTED
     with folder.locked():
         assert folder.is_locked()

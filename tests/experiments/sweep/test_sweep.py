@@ -17,17 +17,8 @@ from dae.experiments.sweep.driver import sweep
 from dae.experiments.sweep.launchers import LAUNCHERS
 from dae.runs import RunFolder
 from dae.terminal.options import read_options
-from tests.experiments.sweep.torture import (
-    SMALL,
-    Fork,
-    Forks,
-    finished,
-    has_checkpoint,
-    killed_until_done,
-    outcomes,
-    wait_until,
-    workers,
-)
+from tests.experiments.sweep.torture import SMALL, Forks, finished, killed_until_done, outcomes, workers
+from tests.processes import Fork, has_checkpoint, wait_until
 
 
 def cartpoles(out: Path, *words: str, frames: str = "3K", seeds: str = "1") -> list[str]:
@@ -138,8 +129,7 @@ def test_a_run_that_someone_else_trains_is_waited_for_and_taken_over_when_they_d
     time.sleep(1.0)
     assert driver.exit_code() is None
     assert not folder.exists
-    os.kill(holder.pid, signal.SIGKILL)
-    assert holder.wait() == -9
+    holder.kill()
     assert driver.wait() == 0
     assert finished(folder)
 
@@ -193,7 +183,7 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
         (["smoke", "--settings", "seed=3"], "settings has 'seed=3'"),
         (["smoke", "--settings", "framez=3"], "--framez"),
         (["smoke", "--settings", "gamma=high"], "gamma"),
-        (["smoke", "--networks", "deep"], "network is 'deep': for MinAtar/Asterix-v1 it must be baseline or wide"),
+        (["smoke", "--networks", "deep"], "network is 'deep': it must be baseline or wide for MinAtar/Asterix-v1"),
         (["--envs", "MinAtar/Brekout-v1"], "environment 'MinAtar/Brekout-v1' is not known; did you mean"),
         (["smoke", "--settings", "pictures=maybe"], "maybe"),
         (["smoke", "--envs", "CartPole-v1", "CartPole-v1"], "each must be named once"),

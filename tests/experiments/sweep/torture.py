@@ -5,9 +5,7 @@ import os
 import random
 import re
 import signal
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from itertools import cycle, islice
 from pathlib import Path
@@ -17,6 +15,7 @@ from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs
 from dae.experiments.sweep.launchers import LocalProcesses
 from dae.runs import RunFolder, find_runs
 from tests.experiments.small import Outcome, outcome
+from tests.processes import Fork, wait_until
 
 SMALL = ("actors=4", "steps=32", "batch_size=64", "epochs=2", "checkpoint_seconds=0")
 
@@ -32,48 +31,6 @@ class Forks(LocalProcesses):
 
     def stop(self, handle: "Fork") -> None:
         os.kill(handle.pid, signal.SIGTERM)
-
-
-class Fork:
-    """A function in a process of its own, with its output in a file."""
-
-    def __init__(self, what: Callable[[], int], log: Path) -> None:
-        self._ended: int | None = None
-        self.pid = os.fork()
-        if self.pid == 0:
-            code = 70
-            try:
-                os.setsid()
-                sys.stdout = sys.stderr = log.open("a", buffering=1)
-                os.dup2(sys.stdout.fileno(), 1)
-                os.dup2(sys.stdout.fileno(), 2)
-                code = what()
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(code)
-
-    def exit_code(self) -> int | None:
-        if self._ended is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            self._ended = os.waitstatus_to_exitcode(status) if pid else None
-        return self._ended
-
-    def wait(self, seconds: float = 120) -> int:
-        wait_until(lambda: self.exit_code() is not None, seconds)
-        assert self._ended is not None
-        return self._ended
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.02)
-
-
-def has_checkpoint(folder: RunFolder) -> bool:
-    return folder.checkpoints.newest_frames() > 0
 
 
 def outcomes(config: SweepConfig) -> dict[str, Outcome]:
@@ -99,9 +56,8 @@ def killed_until_done(start_driver: Callable[[], Fork], root: Path, *, kills: in
             driver.wait()
             driver = start_driver()
         else:
-            while not (training := workers(root)) and driver.exit_code() is None:
-                time.sleep(0.01)
-            if driver.exit_code() is not None:
+            wait_until(lambda driver=driver: bool(workers(root)) or driver.exit_code() is not None)
+            if driver.exit_code() is not None or not (training := workers(root)):
                 break
             with contextlib.suppress(ProcessLookupError):
                 os.kill(rng.choice(training), signal.SIGKILL)
