@@ -1,5 +1,6 @@
 """Processes for tests: forks that need not import everything again, and waits that give up."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -40,7 +41,7 @@ class Fork:
         try:
             wait_until(lambda: self.exit_code() is not None, seconds)
         except AssertionError:
-            self.kill_group()
+            kill_with_descendants(self.pid)
             raise
         assert self._ended is not None
         return self._ended
@@ -50,9 +51,19 @@ class Fork:
         os.kill(self.pid, signal.SIGKILL)
         assert self.wait() == -signal.SIGKILL, "it had ended before it was killed"
 
-    def kill_group(self) -> None:
-        """Kill it and all that it started."""
-        os.killpg(self.pid, signal.SIGKILL)
+
+def kill_with_descendants(pid: int) -> None:
+    """Kill a process and all that it started, in whatever sessions these are."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+    doomed = [pid]
+    for ancestor in doomed:  # which grows
+        doomed += [child for child, parent in parents.items() if parent == ancestor]
+    for each in doomed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:

@@ -15,7 +15,7 @@ from dae.experiments.config import TrainConfig
 from dae.experiments.training.run import train
 from dae.runs import RunFolder
 from tests.experiments.small import ALWAYS, BREAKOUT, outcome, small
-from tests.processes import Fork, has_checkpoint, wait_until
+from tests.processes import Fork, has_checkpoint, kill_with_descendants, wait_until
 
 PROCESSES = ["--nproc-per-node=2", "--standalone", "-m", "dae", "train"]
 
@@ -123,7 +123,7 @@ def test_kills_of_all_processes_change_nothing(tmp_path: Path) -> None:
         before = killed.checkpoints.newest_frames()
         process = start(tmp_path / "killed", *words)
         wait_until(lambda before=before: killed.checkpoints.newest_frames() > before)
-        os.killpg(process.pid, signal.SIGKILL)  # torchrun and all that it started
+        kill_with_descendants(process.pid)
         process.communicate(timeout=60)
         assert process.returncode == -signal.SIGKILL
     finish(start(tmp_path / "killed", *words))

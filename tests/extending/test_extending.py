@@ -1,0 +1,159 @@
+"""A new estimator and a new family are one file each; everything else follows, from training to the report.
+
+They are imported when these tests begin and forgotten when they end: no other test meets them.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+import dae
+from dae import catalog
+from dae.catalog import colour_of
+from dae.cli import main
+from dae.envs import family as families
+from dae.experiments.config import TrainConfig, parse
+from dae.experiments.sweep.config import suites
+from dae.experiments.training.run import train
+from dae.runs import RunFolder
+from tests.experiments.small import ALWAYS, outcome
+from tests.processes import Fork, has_checkpoint, wait_until
+
+SMALL: dict[str, Any] = {"n_steps": 16, "batch_size": 16, "seed": 0}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toys() -> Iterator[tuple[ModuleType, ModuleType]]:
+    """The two files, imported as a user's program would."""
+    names = ("tests.extending.toy_estimator", "tests.extending.toy_family")
+    yield tuple(import_module(name) for name in names)  # type: ignore[misc]
+    catalog._KNOWN.pop("running-mean")
+    dae.agent.ESTIMATORS.pop("running-mean")
+    families._FAMILIES[:] = [family for family in families._FAMILIES if family.name != "toy"]
+    for name in names:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def running_mean(toys: tuple[ModuleType, ModuleType]) -> Any:
+    return toys[0].RunningMean
+
+
+def toy(out: Path, *words: str) -> TrainConfig:
+    return parse(["Toy/Walk-v0", "--preset", "tiny", *ALWAYS, "--epochs", "1", "--out", str(out), *words])
+
+
+@pytest.mark.parametrize("given_as", ["name", "class", "instance"])
+def test_an_estimator_is_given_by_name_class_or_instance(given_as: str, running_mean: Any) -> None:
+    advantage = {"name": "running-mean", "class": running_mean, "instance": running_mean(decay=0.5)}[given_as]
+    model = dae.PPO("MlpPolicy", "CartPole-v1", advantage=advantage, **SMALL).learn(64)
+    assert model.advantage == "running-mean"
+    assert model.estimator.mean > 0
+    assert (model.n_epochs, model.vf_coef) == (1, 1.5), "its own default, and the paper's"
+
+
+def test_options_and_state_of_an_estimator_are_saved_with_the_agent(tmp_path: Path, running_mean: Any) -> None:
+    model = dae.PPO("MlpPolicy", "CartPole-v1", advantage=running_mean(decay=0.9), **SMALL).learn(64)
+    model.save(tmp_path / "agent.zip")
+    loaded = dae.PPO.load(tmp_path / "agent.zip", env=model.get_env())
+    assert type(loaded.estimator) is running_mean
+    assert loaded.estimator is not model.estimator
+    assert loaded.estimator.decay == 0.9
+    assert torch.equal(loaded.estimator.mean, model.estimator.mean)
+    loaded.learn(64)
+
+
+def test_an_estimator_that_is_not_known_is_refused_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dae.PPO("MlpPolicy", "CartPole-v1", advantage="running-mean", **SMALL).save(tmp_path / "agent.zip")
+    monkeypatch.delitem(dae.agent.ESTIMATORS, "running-mean")
+    with pytest.raises(ValueError, match=r"'running-mean' is not known here; import the module that has it"):
+        dae.PPO.load(tmp_path / "agent.zip")
+
+
+def test_a_name_belongs_to_one_estimator(running_mean: Any) -> None:
+    with pytest.raises(ValueError, match="the name 'running-mean' belongs to another estimator, Running mean"):
+        dae.agent.register_estimator(
+            type("Other", (running_mean,), {"info": dae.agent.EstimatorInfo("running-mean", "Other")})
+        )
+
+
+@pytest.mark.parametrize(
+    "words", [["--advantage", "dae"], ["--advantage", "running-mean"]], ids=["dae", "running-mean"]
+)
+def test_a_family_trains_and_resumes_exactly(words: list[str], tmp_path: Path) -> None:
+    plain, killed = (toy(tmp_path / name, "--frames", "12K", *words) for name in ("plain", "killed"))
+    assert train(plain) == 0
+    process = Fork(lambda: train(killed))
+    wait_until(lambda: has_checkpoint(RunFolder(killed.folder)))
+    process.kill()
+    assert train(killed) == 0
+    assert outcome(RunFolder(killed.folder)) == outcome(RunFolder(plain.folder))
+
+
+def test_frames_are_counted_as_the_family_counts_them(tmp_path: Path) -> None:
+    """Two frames pass in a step of this family: 800 frames are 400 steps, and episodes are that much longer."""
+    config = toy(tmp_path, "--finishing", "True")
+    assert config.frames == 800
+    assert train(config) == 0
+    run = dae.load_run(config.folder)
+    assert run.model.num_timesteps == 448  # whole rollouts of 4 x 16 steps
+    assert run.folder.read_status().frames == 896
+    assert run.folder.checkpoints.newest_frames() == 896
+    lengths = run.episodes.lengths.sum()
+    assert lengths * 2 >= 800 > (lengths - run.episodes.lengths[-4:].sum()) * 2, "the finishing phase counts alike"
+
+
+def test_a_family_plays_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--advantage", "gae"], ["--advantage", "running-mean"]):
+        for seed in ("0", "1"):
+            assert train(toy(tmp_path / "runs", "--seed", seed, *words)) == 0
+    capsys.readouterr()
+    folder = toy(tmp_path / "runs", "--advantage", "running-mean").folder
+    assert main(["play", str(folder), "--episodes", "3"]) == 0
+    assert re.search(r"an episode that scored .*\.gif", capsys.readouterr().out)
+    assert list((folder / "play").glob("*.gif"))
+
+    assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "report")]) == 0
+    told = capsys.readouterr().out
+    assert "Toy worlds: 800 of 4K frames, 2 of 3 seeds, 4 of 1,024 actors, 1 of 2 environments" in told
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert '<section id="toy"><h2>Toy worlds</h2>' in page
+    assert "Running mean over GAE, baseline" in page
+    colour = colour_of("running-mean")
+    assert f"--method-running-mean: {colour.light};" in page
+    assert f"--method-running-mean: {colour.dark};" in page
+    assert page.count("var(--method-running-mean)") > 3
+    table = (tmp_path / "report" / "tables" / "scores-toy-baseline.md").read_text()
+    assert "| Walk |" in table, "the environment has the protocol's name"
+
+
+def test_a_family_with_a_protocol_is_a_suite() -> None:
+    suite = suites()["toy"]
+    assert (suite.envs, suite.networks, suite.seeds) == (("Toy/Walk-v0", "Toy/Run-v0"), ("baseline",), 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["Toy/Walk-v0", "--preset", "quick"], "preset is 'quick': for Toy worlds it must be one of paper, tiny"),
+        (["Toy/Walk-v0", "--network", "wide"], "network is 'wide': it must be baseline for Toy/Walk-v0"),
+        (
+            ["CartPole-v1", "--preset", "tiny"],
+            "preset is 'tiny': for Other environments it must be one of paper, quick",
+        ),
+    ],
+)
+def test_what_a_family_does_not_have_is_refused(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", *words]) == 2
+    assert message in capsys.readouterr().err
