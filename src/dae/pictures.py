@@ -39,7 +39,6 @@ def save_figure(figure: "Figure", *paths: Path) -> None:
     """Write a figure in the formats that the endings say, the same bytes each time."""
     for path in paths:
         write_atomically(path, figure_bytes(figure, path.suffix[1:], salt=path.name))
-        figure.set_layout_engine("none")  # it is laid out now; to do it anew for each format takes the most time
 
 
 def figure_bytes(figure: "Figure", kind: str, *, salt: str) -> bytes:
@@ -50,4 +49,5 @@ def figure_bytes(figure: "Figure", kind: str, *, salt: str) -> bytes:
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none", "pdf.fonttype": 42}):
         figure.savefig(content, format=kind, metadata=undated)
+    figure.set_layout_engine("none")  # it is laid out now: to do it again takes long, and moves things a little
     return content.getvalue()

@@ -12,6 +12,7 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
+import dae
 from dae.cli import main
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
@@ -182,6 +183,18 @@ def test_damage_is_announced_and_the_checkpoint_before_it_used(
         (checkpoint / "state.json").unlink()
     with pytest.raises(UserError, match=r"no checkpoint in .* can be used"):
         train(damaged)
+
+
+def test_who_loads_a_run_is_told_of_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = small(tmp_path, "--frames", "500")
+    assert train(config) == 0
+    capsys.readouterr()
+    assert dae.load_run(config.folder).model.num_timesteps == 512
+    assert capsys.readouterr().err == ""
+    newest = max((config.folder / "checkpoints").iterdir())
+    (newest / "agent.zip").write_bytes(b"torn")
+    assert dae.load_run(config.folder).model.num_timesteps == 384
+    assert f"dae: checkpoint {newest} cannot be used (agent.zip" in capsys.readouterr().err
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:

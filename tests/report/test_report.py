@@ -14,6 +14,8 @@ from dae.cli import main
 from dae.experiments.config import parse
 from dae.pictures import new_figure
 from dae.report import analyse, read_results, write_report
+from dae.report.contents import contents
+from dae.report.page import render_page
 from dae.report.svg import inline_svg
 from dae.runs import find_runs
 from tests.report.browser import CHROMIUM, chromium
@@ -130,6 +132,28 @@ def test_a_command_repeats_its_runs(report: Path) -> None:
         for seed, folder in zip(seeds, cell["folders"], strict=True):
             config = parse([*shlex.split(command)[2:], "--seed", seed])
             assert config.to_json() == json.loads((Path(folder) / "config.json").read_text())["settings"]
+
+
+def test_the_page_is_the_same_whenever_it_is_rendered(tmp_path: Path) -> None:
+    write_run(tmp_path, "MinAtar/Asterix-v1", "dae")
+    analysis = analyse(read_results(find_runs([tmp_path])))
+    sections = contents(analysis)
+    assert render_page(analysis, sections, "dae report") == render_page(analysis, sections, "dae report")
+
+
+def test_an_estimator_that_nobody_knows_has_a_name_and_a_colour(tmp_path: Path) -> None:
+    """A run of a program with an estimator of its own, reported by a program without it."""
+    write_run(tmp_path / "runs", "MinAtar/Asterix-v1", "gae", episodes=[(1.0, 100), (5.0, 1000)])
+    folder = write_run(tmp_path / "runs", "MinAtar/Asterix-v1", "dae", episodes=[(1.0, 100), (7.0, 1000)])
+    config = json.loads((folder / "config.json").read_text())
+    config["settings"]["advantage"] = "</style>Mine"
+    (folder / "config.json").write_text(json.dumps(config))
+    analysis = analyse(read_results(find_runs([tmp_path / "runs"])))
+    page = write_report(analysis, [Path("runs")], tmp_path / "out").read_text()
+    assert page.count("</style>") == 1
+    assert re.search(r"--method-style-mine: #[0-9a-f]{6};", page)
+    assert page.count("var(--method-style-mine)") > 2
+    assert "&lt;/style&gt;Mine over GAE, baseline" in page
 
 
 class Elements(HTMLParser):

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from stable_baselines3.common.monitor import load_results
 
 from dae.errors import UserError
-from dae.runs import Episodes, RunFolder, State, Status, read_episodes
+from dae.runs import Episodes, Provenance, RunFolder, RunSettings, State, Status, find_runs, read_episodes
 from dae.runs.episodes import EpisodeLog
 from tests.processes import wait_until
 
@@ -80,3 +81,47 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
         RunFolder(tmp_path).read_config()
     with pytest.raises(UserError, match=r"no config.json"):
         RunFolder(tmp_path / "none").read_config()
+
+
+def test_status_and_settings_are_records(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert folder.read_status() == Status(state=State.INTERRUPTED), "a run that never said anything"
+    status = Status(State.FAILED, frames=128, total_frames=256, episodes=3, score=1.5, error="it broke")
+    folder.write_status(status)
+    assert replace(folder.read_status(), updated=0.0) == status
+    settings = RunSettings(env="CartPole-v1", advantage="gae", seed=3, learning_rate=1e-3)
+    made_with = Provenance({"torch": "2"}, "abc", uncommitted_changes=True, threads=2)
+    folder.write_config(settings, made_with)
+    assert folder.read_config() == (settings, made_with)
+
+
+def test_settings_of_an_older_version_have_the_defaults_of_what_came_later(tmp_path: Path) -> None:
+    settings = RunSettings(env="CartPole-v1").to_json()
+    del settings["bootstrap_truncations"]
+    assert RunSettings.from_json(settings, tmp_path) == RunSettings(env="CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"frames": "many"}, r"Expected `int`, got `str` - at `\$.frames`"),
+        ({"seed": True}, r"Expected `int`, got `bool`"),
+        ({"gamma": None}, r"Expected `float`, got `null`"),
+        ({"frames": 0}, "frames is 0: it must be at least 1"),
+        ({"framse": 3}, r"'framse' is not a setting; did you mean frames\?"),
+    ],
+)
+def test_settings_of_another_type_are_refused(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=message):
+        RunSettings.from_json(RunSettings(env="CartPole-v1").to_json() | change, tmp_path / "config.json")
+
+
+def test_there_is_one_finder_of_runs(tmp_path: Path) -> None:
+    for name in ("b/run", "a/run", "a/run/checkpoints/000", "c"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("b/run/config.json", "a/run/monitor.csv", "a/run/checkpoints/000/config.json"):
+        (tmp_path / name).touch()
+    found = [folder.path for folder in find_runs([tmp_path, tmp_path / "a"])]
+    assert found == [tmp_path / "a" / "run", tmp_path / "b" / "run"]
+    with pytest.raises(UserError, match="there is no folder"):
+        find_runs([tmp_path / "none"])

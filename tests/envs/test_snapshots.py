@@ -1,0 +1,106 @@
+"""Snapshots of gymnasium environments: exact, nothing but data, and refused where they cannot be exact."""
+
+import json
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from stable_baselines3.common.env_util import make_vec_env as sb3_make_vec_env
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+
+import dae
+from dae.envs import family_of
+from dae.envs.snapshots import play_on_alike, restore_snapshot, take_snapshot
+from dae.serialization import NotData
+
+
+def play(env: VecEnv, steps: int) -> list[Any]:
+    """Play with actions drawn from the environment's own action space; return all that is seen."""
+    seen = []
+    for _ in range(steps):
+        actions = np.array([env.action_space.sample() for _ in range(env.num_envs)])
+        observations, rewards, dones, infos = env.step(actions)
+        seen.append(
+            (np.array(observations), rewards.tolist(), dones.tolist(), [i.get("episode", {}).get("r") for i in infos])
+        )
+    return seen
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Acrobot-v1", "FrozenLake-v1", "MinAtar/Seaquest-v1"])
+def test_a_restored_environment_plays_on_as_the_first_did(env_id: str) -> None:
+    family = family_of(env_id)
+    first, second = (dae.make_vec_env(env_id, 3, seed=seed) for seed in (0, 1))
+    first.action_space.seed(5)
+    first.reset()
+    second.reset()
+    last = play(first, 30)[-1][0]
+    snapshot = family.take_snapshot(first, last)
+    first.action_space.seed(7)
+    expected = play(first, 200)
+    play(second, 11)  # whatever it did before is forgotten
+    shown = family.restore_snapshot(second, snapshot)
+    np.testing.assert_array_equal(shown, last)
+    second.action_space.seed(7)
+    for (observations, *rest), (expected_observations, *expected_rest) in zip(play(second, 200), expected, strict=True):
+        np.testing.assert_array_equal(observations, expected_observations)
+        assert rest == expected_rest
+    assert any(any(dones) for _, _, dones, _ in expected) or env_id.startswith("Acrobot"), "it crosses a reset"
+
+
+def test_a_snapshot_is_plain_json_and_leaves_out_what_does_not_change() -> None:
+    env = dae.make_vec_env("CartPole-v1", 2, seed=0)
+    content = json.loads(take_snapshot(env, env.reset()))
+    assert set(content) == {"environments", "observations"}
+    monitor, *_, cartpole = content["environments"][0]
+    assert "rewards" in monitor
+    assert not {"t_start", "episode_returns", "results_writer"} & set(monitor), "records of the clock and the past"
+    assert {"state", "steps_beyond_terminated", "_np_random"} <= set(cartpole)
+    assert not {"action_space", "observation_space", "spec"} & set(cartpole)
+
+
+def test_what_cannot_be_read_is_refused() -> None:
+    env = VecNormalize(dae.make_vec_env("CartPole-v1", 1))
+    with pytest.raises(NotData, match="the state of a VecNormalize cannot be read"):
+        take_snapshot(env, env.reset())
+
+
+class Secretive(gym.Env[np.ndarray, int]):
+    """Keeps its state where no one finds it: in an object, in a closure, or nowhere."""
+
+    observation_space = gym.spaces.Box(0, 1, (1,))
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        hidden = np.random.default_rng(3)
+        self.draw = hidden.random if where == "closure" else (lambda: 0.5)
+        if where == "object":
+            self.holder = object()
+        if where == "raises":
+            self.draw = lambda: 1 / 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: int) -> Any:
+        return np.array([self.draw()], np.float32), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("where", ["object", "closure", "raises"])
+def test_environments_that_cannot_be_restored_are_found_out_by_trying(where: str) -> None:
+    first, second = (sb3_make_vec_env(lambda: Secretive(where), 1, seed=seed) for seed in (0, 1))
+    assert not play_on_alike(first, second)
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "MinAtar/Breakout-v1"])
+def test_environments_that_can_be_restored_are_found_out_too(env_id: str) -> None:
+    assert family_of(env_id).can_be_restored(env_id)
+
+
+def test_a_snapshot_of_another_number_of_environments_is_refused() -> None:
+    two, three = (dae.make_vec_env("CartPole-v1", n, seed=0) for n in (2, 3))
+    snapshot = take_snapshot(two, two.reset())
+    with pytest.raises(ValueError, match="shorter"):
+        restore_snapshot(three, snapshot)
