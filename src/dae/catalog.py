@@ -34,24 +34,33 @@ class EstimatorInfo:
     compared_with: tuple[str, ...] = ("gae", "dae")  # reports compare it with these
 
 
-# Colours that people with any colour vision can tell apart (Okabe and Ito), lighter ones on black.
-GAE = EstimatorInfo(
-    "gae",
-    "GAE",
-    Colour("#d55e00", "#f28e4b"),
-    paper={"n_epochs": 4, "vf_coef": 0.5, "max_grad_norm": 0.5, "gae_lambda": 0.95},
-    sb3_defaults=True,
-    needs_discrete_actions=False,
-    models_all_actions=False,
-    compared_with=(),
-)
-DAE = EstimatorInfo("dae", "DAE", Colour("#0072b2", "#56b4e9"), compared_with=("gae", "indirect", "duel"))
-DUEL = EstimatorInfo("duel", "Duel", Colour("#009e73", "#2fcf9f"), compared_with=())
-INDIRECT = EstimatorInfo("indirect", "Indirect", Colour("#cc79a7", "#e6a1c8"), compared_with=())
-MONTE_CARLO = EstimatorInfo("monte-carlo", "Monte-Carlo DAE", Colour("#e69f00", "#f0b93c"), trains_agents=False)
+_KNOWN: dict[str, EstimatorInfo] = {}
 
-# In the order in which tables and figures show them.
-_KNOWN = {info.name: info for info in (GAE, DAE, DUEL, INDIRECT, MONTE_CARLO)}
+
+def add(info: EstimatorInfo) -> EstimatorInfo:
+    """Make an estimator known, after those before it in tables and figures; a name has one description."""
+    if _KNOWN.setdefault(info.name, info) != info:
+        raise InvalidValue(f"the name {info.name!r} belongs to another estimator, {_KNOWN[info.name].label}")
+    return info
+
+
+# Colours that people with any colour vision can tell apart (Okabe and Ito), lighter ones on black.
+GAE = add(
+    EstimatorInfo(
+        "gae",
+        "GAE",
+        Colour("#d55e00", "#f28e4b"),
+        paper={"n_epochs": 4, "vf_coef": 0.5, "max_grad_norm": 0.5, "gae_lambda": 0.95},
+        sb3_defaults=True,
+        needs_discrete_actions=False,
+        models_all_actions=False,
+        compared_with=(),
+    )
+)
+DAE = add(EstimatorInfo("dae", "DAE", Colour("#0072b2", "#56b4e9"), compared_with=("gae", "indirect", "duel")))
+DUEL = add(EstimatorInfo("duel", "Duel", Colour("#009e73", "#2fcf9f"), compared_with=()))
+INDIRECT = add(EstimatorInfo("indirect", "Indirect", Colour("#cc79a7", "#e6a1c8"), compared_with=()))
+MONTE_CARLO = add(EstimatorInfo("monte-carlo", "Monte-Carlo DAE", Colour("#e69f00", "#f0b93c"), trains_agents=False))
 _SPARE = (
     Colour("#7a5195", "#c3a0dc"),
     Colour("#8c6d31", "#d9bd7c"),
@@ -59,12 +68,6 @@ _SPARE = (
     Colour("#5c6670", "#b4bec7"),
     Colour("#b0004b", "#ff86b4"),
 )
-
-
-def add(info: EstimatorInfo) -> None:
-    """Make an estimator known; a name has one description."""
-    if _KNOWN.setdefault(info.name, info) != info:
-        raise InvalidValue(f"the name {info.name!r} belongs to another estimator, {_KNOWN[info.name].label}")
 
 
 def estimator_names() -> list[str]:

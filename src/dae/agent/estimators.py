@@ -72,6 +72,21 @@ class AdvantageEstimator(ABC):
         raise TypeError(f"{type(self).__name__} does not model advantages of actions that were not taken")
 
 
+ESTIMATORS: dict[str, type[AdvantageEstimator]] = {}
+Kind = TypeVar("Kind", bound=type[AdvantageEstimator])
+
+
+def register_estimator(kind: Kind) -> Kind:
+    """Make an estimator known by its name: to `dae.PPO`, to saved agents that name it, and to reports."""
+    catalog.add(kind.info)
+    known = ESTIMATORS.setdefault(kind.info.name, kind)
+    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise InvalidValue(f"the name {kind.info.name!r} belongs to the estimator {known.__qualname__}")
+    ESTIMATORS[kind.info.name] = kind
+    return kind
+
+
+@register_estimator
 @dataclass
 class GAE(AdvantageEstimator):
     """Generalised advantage estimation: prepared once per rollout, learned from shuffled steps."""
@@ -98,6 +113,7 @@ class GAE(AdvantageEstimator):
         return Estimate(advantages, mse_loss(values, batch.returns))
 
 
+@register_estimator
 @dataclass
 class DAE(AdvantageEstimator):
     """Direct advantage estimation: the network's own advantages, centred under the policy that acted."""
@@ -123,6 +139,7 @@ class DAE(AdvantageEstimator):
         return center(critic, probs)
 
 
+@register_estimator
 @dataclass
 class Duel(DAE):
     """The dueling ablation: as DAE, but each advantage answers for its own step alone."""
@@ -131,6 +148,7 @@ class Duel(DAE):
     loss = staticmethod(duel_loss)
 
 
+@register_estimator
 @dataclass
 class Indirect(AdvantageEstimator):
     """The indirect ablation: learn Q and V separately, and take their difference."""
@@ -148,24 +166,6 @@ class Indirect(AdvantageEstimator):
 
     def advantages(self, critic: Tensor, values: Tensor, probs: Tensor) -> Tensor:
         return critic - values.unsqueeze(-1)
-
-
-ESTIMATORS: dict[str, type[AdvantageEstimator]] = {}
-Kind = TypeVar("Kind", bound=type[AdvantageEstimator])
-
-
-def register_estimator(kind: Kind) -> Kind:
-    """Make an estimator known by its name: to `dae.PPO`, to saved agents that name it, and to reports."""
-    catalog.add(kind.info)
-    known = ESTIMATORS.setdefault(kind.info.name, kind)
-    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
-        raise InvalidValue(f"the name {kind.info.name!r} belongs to the estimator {known.__qualname__}")
-    ESTIMATORS[kind.info.name] = kind
-    return kind
-
-
-for _kind in (GAE, DAE, Duel, Indirect):
-    register_estimator(_kind)
 
 
 def make_estimator(advantage: "str | type[AdvantageEstimator] | AdvantageEstimator") -> AdvantageEstimator:

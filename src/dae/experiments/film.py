@@ -12,8 +12,9 @@ from PIL import Image, ImageDraw, ImageFont
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
-from dae.envs import Family, family_of, make_vec_env
+from dae.envs import Family, family_of
 from dae.errors import UserError, one_line
+from dae.experiments.environments import open_env
 
 _HEIGHT, _PANEL = 300, 260
 _BACKGROUND, _INK, _FAINT = (24, 24, 30), (235, 235, 240), (120, 120, 132)
@@ -64,10 +65,10 @@ def record_episode(
 
 def _make_visible(family: Family, env_id: str, seed: int) -> VecEnv:
     try:
-        env = make_vec_env(env_id, 1, seed=seed, render_mode="rgb_array")
+        env = open_env(env_id, 1, seed, render_mode="rgb_array")
         env.reset()
         family.draw(env)
-    except (UserError, gym.error.Error, ImportError, TypeError, AttributeError) as error:  # of the environment's code
+    except (UserError, ImportError, NotImplementedError, gym.error.Error) as error:
         raise CannotRecord(f"{env_id} cannot be drawn here: {one_line(error)}") from error
     env.seed(seed)
     return env

@@ -8,8 +8,8 @@ import numpy as np
 import tyro
 from stable_baselines3.common.evaluation import evaluate_policy
 
-from dae.envs import make_vec_env
 from dae.errors import UserError
+from dae.experiments.environments import open_env
 from dae.experiments.film import CannotRecord, record_episode
 from dae.experiments.loading import load_run
 
@@ -37,7 +37,7 @@ def play(config: PlayConfig) -> int:
     if config.episodes < 1:
         raise UserError(f"episodes is {config.episodes}: it must be at least 1")
     run = load_run(config.run)
-    env = make_vec_env(run.config.env, min(config.episodes, 64), seed=config.seed)
+    env = open_env(run.config.env, min(config.episodes, 64), config.seed)
     scores, lengths = evaluate_policy(
         run.model, env, config.episodes, deterministic=config.greedy, return_episode_rewards=True
     )
