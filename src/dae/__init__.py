@@ -1,7 +1,7 @@
 """Direct Advantage Estimation: learn which actions mattered, and train PPO with it.
 
 The names below are the public interface. They load on first use, so that reading a run folder or asking for
-`dae --help` does not wait for PyTorch. Importing the package makes the MinAtar ids known to gymnasium.
+`dae --help` does not wait for PyTorch. Importing the package registers the MinAtar ids with gymnasium.
 """
 
 from typing import TYPE_CHECKING

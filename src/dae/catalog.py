@@ -38,9 +38,9 @@ _KNOWN: dict[str, EstimatorInfo] = {}
 
 
 def add(info: EstimatorInfo) -> EstimatorInfo:
-    """Make an estimator known, after those before it in tables and figures; a name has one description."""
+    """Register an estimator; tables and figures keep the order of registration, and a name has one description."""
     if _KNOWN.setdefault(info.name, info) != info:
-        raise InvalidValue(f"the name {info.name!r} belongs to another estimator, {_KNOWN[info.name].label}")
+        raise InvalidValue(f"the name {info.name!r} is already used by another estimator, {_KNOWN[info.name].label}")
     return info
 
 
@@ -76,7 +76,7 @@ def estimator_names() -> list[str]:
 
 
 def describe(name: str) -> EstimatorInfo:
-    """Return an estimator's description; one that this program does not know has its name for a label."""
+    """Return an estimator's description; one that this program does not know has its name as its label."""
     return _KNOWN.get(name) or EstimatorInfo(name, name)
 
 
@@ -90,7 +90,7 @@ def require_estimator(name: object) -> EstimatorInfo:
 
 
 def colour_of(name: str) -> Colour:
-    """Return an estimator's colours; one that declares none has always the same spare ones."""
+    """Return an estimator's colours; one that declares none always gets the same spare ones."""
     return describe(name).colour or _SPARE[zlib.crc32(name.encode()) % len(_SPARE)]
 
 
@@ -101,5 +101,5 @@ def rank_of(name: str) -> tuple[int, str]:
 
 
 def set_by_the_paper() -> set[str]:
-    """Return the arguments of PPO that the paper does not set alike for all estimators."""
+    """Return the arguments of PPO that the paper sets differently for different estimators."""
     return {argument for info in _KNOWN.values() for argument in info.paper}

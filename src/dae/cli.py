@@ -45,7 +45,7 @@ COMMANDS = {
         "dae.experiments.synthetic.run:run",
     ),
     "report": Command(
-        "Put finished runs together: tables, statistics and figures beside the paper's, and a page with all of it.",
+        "Summarise finished runs: tables, statistics and figures beside the paper's, and a page with all of it.",
         "dae.report.command:ReportConfig",
         "dae.report.command:report",
     ),
@@ -97,6 +97,6 @@ def _help() -> str:
             *lines,
             f"  {'version':11}Print the version.",
             "",
-            "dae COMMAND --help tells more.",
+            "Run dae COMMAND --help for its options.",
         ]
     )

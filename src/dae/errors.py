@@ -1,4 +1,4 @@
-"""Errors that are the user's to solve: the command line shows them as one line. Anything else keeps its traceback."""
+"""Errors that the user can fix: the command line shows them as one line. Anything else keeps its traceback."""
 
 import difflib
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ class InvalidValue(UserError, ValueError):
 
 
 class InUse(UserError):
-    """Another process has the run's folder: try again later, as the exit code tells programs."""
+    """Another process is using the run's folder; the exit code tells programs to try again later."""
 
     exit_code = 75
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str = "", *, most: int = 1) -> str:
-    """Return a remedy for a misspelt name: "; did you mean CartPole-v1?", or what to say if no name is similar.
+    """Return a hint for a misspelt name: "; did you mean CartPole-v1?", or `otherwise` if no name is similar.
 
     >>> nearest("thoery", ["train", "theory"]), nearest("x", ["train"], "choose train")
     ('; did you mean theory?', '; choose train')

@@ -1,7 +1,7 @@
 """PPO's settings: each field is an argument of `dae.PPO`, an option of `dae train` and a part of a run's settings.
 
 The values here are the paper's, for DAE; what it sets differently for other estimators is in `dae.catalog`. A new
-option of PPO is a field of `PPOOptions` and the code that heeds it: argument, command line, check, file and report
+option of PPO is a field of `PPOOptions` and the code that uses it: argument, command line, check, file and report
 follow from the field.
 """
 
@@ -39,7 +39,7 @@ SWITCH = Rule("True or False", lambda x: isinstance(x, bool))
 
 
 def setting(default: Any, rule: Rule, argument: str = "", *, scheduled: bool = False) -> Any:
-    """Describe a field: its rule, what `dae.PPO` calls it if not so, and whether it takes a schedule there."""
+    """Describe a field: its rule, its name in `dae.PPO` if that differs, and whether it can be a schedule there."""
     return dataclasses.field(default=default, metadata={"rule": rule, "argument": argument, "scheduled": scheduled})
 
 
@@ -68,9 +68,9 @@ class SB3Settings:
     critic_coef: float = setting(1.5, NOT_NEGATIVE, "vf_coef")
     """Weight of the critic's loss."""
     max_grad_norm: float | None = setting(None, optional(POSITIVE, "for no clipping"))
-    """Longest gradient; None does not clip."""
+    """Largest norm of the gradient; None for no clipping."""
     normalize: bool = setting(True, SWITCH, "normalize_advantage")
-    """Bring advantages to scale 1 in each minibatch."""
+    """Normalise advantages in each minibatch."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class PPOOptions:
     kl_coef: float | None = setting(None, optional(NOT_NEGATIVE, "to clip instead"))
     """Penalise KL(μ‖π) with this weight in place of clipping."""
     bootstrap_truncations: bool = setting(True, SWITCH)
-    """Let the value of the last state stand for what would follow a time limit; the authors take 0."""
+    """Bootstrap from the value of the last state when a time limit ends an episode; the authors use 0."""
     torch_compile: bool = setting(False, SWITCH)
     """Compile the network's part of the update."""
 

@@ -36,13 +36,13 @@ def draw_band(
 
 
 def save_figure(figure: "Figure", *paths: Path) -> None:
-    """Write a figure in the formats that the endings say, the same bytes each time."""
+    """Write a figure in the formats given by the file endings, the same bytes each time."""
     for path in paths:
         write_atomically(path, figure_bytes(figure, path.suffix[1:], salt=path.name))
 
 
 def figure_bytes(figure: "Figure", kind: str, *, salt: str) -> bytes:
-    """Return a figure as a file of a format, the same bytes each time; the salt makes the ids within an SVG its own."""
+    """Return a figure as a file of a format, the same bytes each time; the salt makes the ids within an SVG unique."""
     import matplotlib as mpl
 
     content = io.BytesIO()

@@ -16,7 +16,7 @@ class NotData(TypeError):
 
 
 class BadData(InvalidValue):
-    """JSON that no value was written as."""
+    """JSON that `encode` cannot have written."""
 
 
 class Kind(NamedTuple):
@@ -56,7 +56,7 @@ def decode(value: Any) -> Any:
         raise BadData(f"{name!r} is not a kind of data that this version knows")
     try:
         return KINDS[name].build(*arguments)
-    except Exception as error:  # whatever it is, the file asked for it
+    except Exception as error:  # whatever it is, the file caused it
         raise BadData(f"its {name} cannot be built: {one_line(error)}") from error
 
 
@@ -89,7 +89,7 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-# Other rooms add kinds of their own.
+# Other packages add kinds of their own.
 KINDS: dict[str, Kind] = {
     "tuple": Kind(tuple, lambda v: v, lambda *items: items),
     "dict": Kind(dict, lambda v: [list(item) for item in v.items()], lambda *items: dict(items)),

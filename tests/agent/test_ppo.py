@@ -112,9 +112,9 @@ def test_the_papers_defaults() -> None:
         ({"env": None}, "env is None: an agent needs an environment"),
         ({"ent_coef": float("inf")}, "ent_coef is inf: it must be a number of at least 0"),
         ({"clip_range_vf": 0.2}, "clip_range_vf=0.2 has no meaning for advantage='dae'"),
-        ({"rollout_buffer_class": RolloutBuffer}, "rollout_buffer_class and rollout_buffer_kwargs are not taken"),
+        ({"rollout_buffer_class": RolloutBuffer}, "rollout_buffer_class and rollout_buffer_kwargs are not supported"),
         ({"advantage": "gae", "batch_size": 1}, "normalising advantages needs at least 2"),
-        ({"policy": type("Mine", (ActorCriticPolicy,), {})}, "policy Mine has no place for the estimator's outputs"),
+        ({"policy": type("Mine", (ActorCriticPolicy,), {})}, "policy Mine has no critic output for the estimator"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(arguments: dict[str, Any], message: str) -> None:

@@ -154,7 +154,7 @@ def test_a_malicious_file_is_refused_and_runs_nothing(tmp_path: Path) -> None:
 
 def test_a_file_of_sb3_is_named_as_such(tmp_path: Path) -> None:
     stable_baselines3.PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=16).save(tmp_path / "theirs")
-    with pytest.raises(ValueError, match="looks like one of Stable-Baselines3"):
+    with pytest.raises(ValueError, match="looks like a Stable-Baselines3 file"):
         dae.PPO.load(tmp_path / "theirs")
 
 

@@ -281,7 +281,7 @@ def test_a_foreign_or_broken_snapshot_is_refused() -> None:
         batch.set_state(good[:1])
     with pytest.raises(ValueError, match="each slot once"):
         batch.set_state(good, indices=[0, 0])
-    with pytest.raises(ValueError, match=r"indices \[0, 2\] do not name environments of 0 to 1"):
+    with pytest.raises(ValueError, match=r"indices \[0, 2\] are not all environments from 0 to 1"):
         batch.set_state(good, indices=[0, 2])
     empty = good.copy()
     empty["rng0"] = empty["rng1"] = 0

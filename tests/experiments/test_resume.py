@@ -236,7 +236,7 @@ def test_what_cannot_be_restored_is_said(tmp_path: Path, capsys: pytest.CaptureF
     assert train(config) == 0
     captured = capsys.readouterr()
     assert "a resume will not be exact" in captured.out
-    assert "Hidden-v0 cannot be restored exactly: its episodes start anew" in captured.err
+    assert "Hidden-v0 cannot be restored exactly: its episodes start again" in captured.err
     lengths = RunFolder(config.folder).read_episodes().lengths
     assert (lengths == 5).all(), "episodes that were under way are not scored"
 

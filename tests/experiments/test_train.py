@@ -207,7 +207,7 @@ def test_every_setting_has_a_sentence_of_help(capsys: pytest.CaptureFixture[str]
 
 def test_other_settings_for_the_same_folder_are_refused(tmp_path: Path) -> None:
     assert train(small(tmp_path, "--frames", "300")) == 0
-    with pytest.raises(UserError, match=r"other settings \(frames is 300 there and 400 here; gamma is"):
+    with pytest.raises(UserError, match=r"different settings \(frames is 300 there and 400 here; gamma is"):
         train(small(tmp_path, "--frames", "400", "--gamma", "0.9"))
     folder = small(tmp_path, "--frames", "300").folder
     with pytest.raises(UserError, match="seed is 0 there and 1 here"):

@@ -75,12 +75,12 @@ def test_an_estimator_that_is_not_known_is_refused_with_the_remedy(
 ) -> None:
     dae.PPO("MlpPolicy", "CartPole-v1", advantage="running-mean", **SMALL).save(tmp_path / "agent.zip")
     monkeypatch.delitem(dae.agent.ESTIMATORS, "running-mean")
-    with pytest.raises(ValueError, match=r"'running-mean' is not known here; import the module that has it"):
+    with pytest.raises(ValueError, match=r"'running-mean' is not known here; import the module that defines it"):
         dae.PPO.load(tmp_path / "agent.zip")
 
 
 def test_a_name_belongs_to_one_estimator(running_mean: Any) -> None:
-    with pytest.raises(ValueError, match="the name 'running-mean' belongs to another estimator, Running mean"):
+    with pytest.raises(ValueError, match="the name 'running-mean' is already used by another estimator, Running mean"):
         dae.agent.register_estimator(
             type("Other", (running_mean,), {"info": dae.agent.EstimatorInfo("running-mean", "Other")})
         )

@@ -75,9 +75,9 @@ def test_what_cannot_be_averaged_is_left_out_and_named(tmp_path: Path) -> None:
     assert found.notes == [
         f"Left out because GAE does not improve there: {FREEWAY}.",
         "Left out because GAE was not run there with the baseline network: MinAtar/Seaquest-v1.",
-        "DAE, baseline: 1 seed on all 2 environments; left out, on some only: 0.",
+        "DAE, baseline: 1 seed on all 2 environments; left out, not on all: 0.",
         "Duel, baseline: the reference has 1K frames on MinAtar/Asterix-v1, these runs 5K.",
-        "Duel, baseline: MinAtar/Breakout-v1 is left out, its runs have 1K frames, others 5K.",
+        "Duel, baseline: MinAtar/Breakout-v1 is left out: its runs have 1K frames, others 5K.",
         "Duel, baseline: stands for 1 of 2 environments: MinAtar/Asterix-v1.",
         "Not all have the same seeds and frames: GAE, baseline: 2 seeds × 1K frames; DAE, baseline: 1 seed × 1K "
         "frames; Duel, baseline (1 of 2 environments): 1 seed × 5K frames.",

@@ -26,11 +26,11 @@ def test_values_by_hand() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"transition": np.ones((2, 2, 2))}, "transition holds no distribution"),
+        ({"transition": np.ones((2, 2, 2))}, "transition is not a distribution"),
         ({"transition": np.ones((2, 2))}, r"transition has shape \(2, 2\): it must be \(2, 2, 2\)"),
         ({"start": np.array([1.0])}, r"start has shape \(1,\)"),
-        ({"start": np.array([1.5, -0.5])}, "start holds no distribution"),
-        ({"start": np.array([np.nan, 1.0])}, "start holds no distribution"),
+        ({"start": np.array([1.5, -0.5])}, "start is not a distribution"),
+        ({"start": np.array([np.nan, 1.0])}, "start is not a distribution"),
         ({"gamma": 1.5}, "gamma is 1.5"),
         ({"reward": np.zeros(2)}, r"reward has shape \(2,\)"),
         ({"reward": np.full((2, 2), np.nan)}, "with finite entries"),
@@ -44,7 +44,7 @@ def test_an_mdp_that_is_none_is_refused(change: dict[str, object], message: str)
 
 
 def test_a_policy_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="policy holds no distribution"):
+    with pytest.raises(ValueError, match="policy is not a distribution"):
         theory.state_values(two_states(), np.ones((2, 2)))
     with pytest.raises(ValueError, match=r"policy has shape \(2, 3\)"):
         theory.state_values(two_states(), np.full((2, 3), 1 / 3))
@@ -66,7 +66,7 @@ def test_an_undiscounted_endless_episode_is_refused() -> None:
         (lambda m, p: theory.monte_carlo_loss(m, p, 0), "n is 0"),
         (lambda m, p: theory.bootstrapped_loss(m, p, 1, np.zeros(3)), r"target has shape \(3,\): it must be \(2,\)"),
         (lambda m, p: theory.n_step_action_values(m, p, 1, np.zeros((2, 1))), r"target has shape \(2, 1\)"),
-        (lambda m, p: theory.reachable(m, 2 * p, 1), "policy holds no distribution"),
+        (lambda m, p: theory.reachable(m, 2 * p, 1), "policy is not a distribution"),
         (lambda m, p: theory.merging_mdp(np.random.default_rng(0), 0), "k is 0"),
         (lambda m, p: theory.random_mdp(np.random.default_rng(0), n_states=2), "at least one ordinary state"),
     ],

@@ -1,4 +1,4 @@
-"""A saved agent as a file: a zip of JSON and safetensors, written at once and read with care."""
+"""A saved agent as a file: a zip of JSON and safetensors, written atomically and validated on reading."""
 
 import contextlib
 import io
@@ -30,19 +30,19 @@ Path = str | pathlib.Path | io.BufferedIOBase
 
 
 class _Header(msgspec.Struct):
-    """What every version of the format says."""
+    """The fields that every version of the format has."""
 
     format: int
     dae_version: str = "unknown"
 
 
 class Description(_Header, kw_only=True):
-    """What a file says in JSON."""
+    """The JSON part of a file."""
 
-    aliases: dict[str, str]  # tensors that stand in the file under another name
+    aliases: dict[str, str]  # tensors that the file stores under another name
     optimizer_groups: list[dict[str, Any]]
-    pickled: list[str]  # settings that are not data
-    data: dict[str, Any]  # settings that are
+    pickled: list[str]  # settings that cannot be written as data
+    data: dict[str, Any]  # all other settings
     estimator_options: dict[str, Any] = {}
 
 
@@ -94,10 +94,10 @@ class AgentFile:
         with self._damage_in_one_line(), zipfile.ZipFile(source) as archive:
             parts = {part.filename: part for part in archive.infolist()}
             if _DATA not in parts:
-                hint = "; it looks like one of Stable-Baselines3, whose files can run code" if "data" in parts else ""
+                hint = "; it looks like a Stable-Baselines3 file, which can run code" if "data" in parts else ""
                 raise InvalidValue(f"{self.name} is not an agent saved by dae{hint}")
             if any(part.compress_type != zipfile.ZIP_STORED for part in parts.values()):
-                raise InvalidValue(f"{self.name} is refused: its parts are compressed, which those of dae never are")
+                raise InvalidValue(f"{self.name} is refused: its parts are compressed, but dae never compresses them")
             if parts[_DATA].file_size > _LARGEST_JSON:
                 raise InvalidValue(f"{self.name} is refused: its description is larger than {_LARGEST_JSON} bytes")
             lacking = [name for name in (_POLICY, _OPTIMIZER) if name not in parts]
@@ -125,20 +125,20 @@ class AgentFile:
 
     @contextlib.contextmanager
     def problems_named(self) -> Iterator[None]:
-        """Name the file in what its settings and weights are refused for."""
+        """Name the file in errors about its settings and weights."""
         try:
             yield
         except (InvalidValue, RuntimeError, MemoryError, OverflowError) as error:  # PyTorch's: shapes, names, sizes
             raise InvalidValue(f"{self.name} cannot be loaded: {one_line(error)[:300]}") from error
 
     def settings(self, given: Mapping[str, Any], trust: bool) -> dict[str, Any]:
-        """Return the saved settings, with those that are given in their place."""
+        """Return the saved settings; those in `given` replace them."""
         data = {key: decode(value) for key, value in self.description.data.items() if key not in given}
         needed = set(self.description.pickled) - set(given)
         if needed and not trust:
             raise InvalidValue(
                 f"it has pickled parts ({', '.join(sorted(needed))}), which can run code when loaded: "
-                "pass trust=True if you know where it comes from, or give these parts as custom_objects"
+                "pass trust=True if you trust its source, or pass these parts as custom_objects"
             )
         if needed and self._pickled is not None:
             data |= {key: value for key, value in cloudpickle.loads(self._pickled).items() if key in needed}
@@ -177,7 +177,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _unique(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Keep each tensor once: a shared trunk stands in a policy's state under several names."""
+    """Keep each tensor once: a shared trunk appears in a policy's state under several names."""
     first: dict[int, str] = {}
     aliases: dict[str, str] = {}
     for name, tensor in state.items():

@@ -14,7 +14,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 @functools.cache
 def keep_freed_memory() -> bool:
-    """Ask glibc, once, to keep freed memory; who has set its thresholds in the environment keeps them."""
+    """Ask glibc, once, to keep freed memory; thresholds set in the environment are respected."""
     chosen = any(name in os.environ for name in ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"))
     if platform.libc_ver()[0] != "glibc" or chosen or "malloc" in os.environ.get("GLIBC_TUNABLES", ""):
         return False

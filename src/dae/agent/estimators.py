@@ -1,4 +1,4 @@
-"""The ways to tell how good an action was. PPO knows of them what `AdvantageEstimator` says and nothing else."""
+"""The advantage estimators. PPO uses them only through the interface of `AdvantageEstimator`."""
 
 import dataclasses
 from abc import ABC, abstractmethod
@@ -20,9 +20,9 @@ from dae.errors import InvalidValue
 
 @dataclass(frozen=True)
 class Estimate:
-    """What an estimator makes of a minibatch."""
+    """What an estimator computes from a minibatch."""
 
-    advantages: Tensor  # of the actions taken, with the batch's shape, ready to weigh the policy's update; no gradient
+    advantages: Tensor  # of the actions taken, with the batch's shape, ready to weight the policy update; no gradient
     critic_loss: Tensor  # scalar
 
 
@@ -31,9 +31,9 @@ class AdvantageEstimator(ABC):
     """An estimator works once per rollout (`prepare`), at every minibatch (`__call__`), or both.
 
     `info` describes it to the rest of the program, `batching` says what minibatches it needs, `head` which output the
-    policy's critic must have beside the value, `clips_values` whether it heeds `value_clip_range`. A new one is a
+    policy's critic must have besides the value, `clips_values` whether it uses `value_clip_range`. A new one is a
     subclass with the decorator `register_estimator`. Subclasses are dataclasses: the fields are the estimator's own
-    options, which are saved with an agent; what it learns besides is its `state`.
+    options, which are saved with an agent; anything else that it learns is its `state`.
     """
 
     info: ClassVar[EstimatorInfo]
@@ -42,7 +42,7 @@ class AdvantageEstimator(ABC):
     clips_values: ClassVar[bool] = False
 
     def configure(self, *, gamma: float, lam: float = 0.95, normalize: bool = True) -> None:
-        """Take over what PPO has set for all estimators."""
+        """Apply the settings that PPO has for all estimators."""
         self.gamma, self.lam, self.normalize = gamma, lam, normalize
         self.value_clip_range: float | None = None
 
@@ -56,12 +56,12 @@ class AdvantageEstimator(ABC):
         return {}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take over what `state` returned."""
+        """Restore what `state` returned."""
         if state:
-            raise InvalidValue(f"{type(self).__name__} has no state, and the file has {', '.join(state)}")
+            raise InvalidValue(f"{type(self).__name__} has no state, but the file has {', '.join(state)}")
 
     def prepare(self, rollout: Rollout) -> None:  # noqa: B027 (most have nothing to prepare)
-        """Do what is to be done once per rollout."""
+        """Do the work that is needed once per rollout."""
 
     @abstractmethod
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:
@@ -77,11 +77,11 @@ Kind = TypeVar("Kind", bound=type[AdvantageEstimator])
 
 
 def register_estimator(kind: Kind) -> Kind:
-    """Make an estimator known by its name: to `dae.PPO`, to saved agents that name it, and to reports."""
+    """Register an estimator under its name, for `dae.PPO`, for saved agents that name it, and for reports."""
     catalog.add(kind.info)
     known = ESTIMATORS.setdefault(kind.info.name, kind)
     if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
-        raise InvalidValue(f"the name {kind.info.name!r} belongs to the estimator {known.__qualname__}")
+        raise InvalidValue(f"the name {kind.info.name!r} is already used by the estimator {known.__qualname__}")
     ESTIMATORS[kind.info.name] = kind
     return kind
 
@@ -142,7 +142,7 @@ class DAE(AdvantageEstimator):
 @register_estimator
 @dataclass
 class Duel(DAE):
-    """The dueling ablation: as DAE, but each advantage answers for its own step alone."""
+    """The dueling ablation: like DAE, but each advantage explains only its own step."""
 
     info = catalog.DUEL
     loss = staticmethod(duel_loss)
@@ -187,7 +187,7 @@ def _taken(per_action: Tensor, batch: Batch) -> Tensor:
 
 
 def _standardize(x: Tensor, eps: float) -> Tensor:
-    """Bring x to mean 0 and standard deviation 1, over all processes that train together."""
+    """Normalise x to mean 0 and standard deviation 1, over all processes that train together."""
     count = x.numel() * parallel.size()
     if count == 1:
         return x

@@ -1,4 +1,4 @@
-"""Nothing that is NaN or infinite is learned from: training stops, and says where it came from."""
+"""Checks for NaN and infinity: training stops before it learns from one, and reports where it came from."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ class NotFiniteError(ArithmeticError):
 
 
 def require_finite(observations: Any, rewards: Any, step: int) -> None:
-    """Refuse what an environment gave, naming the environment and its step."""
+    """Refuse NaN and infinity from an environment, and name the environment and the step."""
     if not np.isfinite(rewards).all():
         index = int(np.flatnonzero(~np.isfinite(rewards))[0])
         raise NotFiniteError(f"environment {index} gave the reward {rewards[index]} at step {step}: it must be finite")

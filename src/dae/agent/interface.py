@@ -1,4 +1,4 @@
-"""What a user of Stable-Baselines3 meets: PPO's arguments, `learn`, `advantages`, and what is saved."""
+"""The interface that users of Stable-Baselines3 know: PPO's arguments, `learn`, `advantages`, and what is saved."""
 
 import dataclasses
 import warnings
@@ -46,7 +46,7 @@ class Credit(NamedTuple):
 
 
 class PPOInterface(SafeSaving, OnPolicyAlgorithm):
-    """PPO without its algorithm, which is `dae.agent.ppo`."""
+    """PPO without its algorithm, which is in `dae.agent.ppo`."""
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
         "MlpPolicy": MlpPolicy,
@@ -97,8 +97,8 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
                 raise TypeError(f"PPO has no argument {name!r}{nearest(name, _OPTIONS)}")
         if rollout_buffer_class is not None or rollout_buffer_kwargs is not None:
             raise InvalidValue(
-                "rollout_buffer_class and rollout_buffer_kwargs are not taken: the estimators read rows of "
-                "trajectories, which dae.agent.Rollout keeps"
+                "rollout_buffer_class and rollout_buffer_kwargs are not supported: the estimators need rows of "
+                "trajectories, which dae.agent.Rollout stores"
             )
         settings = resolve_defaults(
             estimator.info,
@@ -184,7 +184,7 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         if anew and total_timesteps <= self.n_steps * n_envs and self.lr_schedule(0.0) == 0:
             warnings.warn(
                 f"learn({total_timesteps}) covers one rollout ({self.n_steps} steps x {n_envs} environments), and "
-                "the learning rate falls to 0 over a call of learn: nothing is learned; give more steps, or a constant "
+                "the learning rate falls to 0 within this call: nothing is learned; use more steps, or a constant "
                 "learning_rate",
                 stacklevel=2,
             )
@@ -210,5 +210,5 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         return Credit(*(x.cpu().numpy() for x in (advantages, values, log_probs.exp())))
 
     def _excluded_save_params(self) -> list[str]:
-        # The schedule is made from `learning_rate`; where events are written is for the one who loads to say.
+        # The schedule is made from `learning_rate`; the program that loads decides where events are written.
         return [*super()._excluded_save_params(), "estimator", "lr_schedule", "tensorboard_log"]

@@ -29,7 +29,7 @@ class _ConvolutionalExtractor(BaseFeaturesExtractor):
         self.hidden = nn.Sequential(nn.Linear(flat, self.features_dim), nn.ReLU())
 
     def _make_trunk(self, channels: int, width: float) -> nn.Sequential:
-        raise TypeError(f"{type(self).__name__} does not say what its trunk is")
+        raise TypeError(f"{type(self).__name__} does not define its trunk")
 
     def forward(self, observations: Tensor) -> Tensor:
         # Channels last is the layout that convolutions are fastest in, on CPUs and GPUs: docs/performance.md.
@@ -81,7 +81,7 @@ class AtariCNN(_ConvolutionalExtractor):
 
 
 class _Residual(nn.Module):
-    """x + α f(x) with a learnable α that starts at 0 (SkipInit): at first the block lets everything pass."""
+    """x + α f(x) with a learnable α that starts at 0 (SkipInit): the block starts as the identity."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()

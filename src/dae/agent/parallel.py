@@ -1,7 +1,8 @@
-"""Several processes that train one agent: each has its own actors, and every update is that of all of them together.
+"""Several processes that train one agent: each has its own actors, and every update uses the data of all.
 
 `torchrun` starts the processes. All hold the same weights; the gradients, and the means that scale advantages, are
-averaged over processes, each of which has as many frames. Without a process group everything here is a process alone.
+averaged over the processes, which all have the same number of frames. Without a process group everything here works
+as for a single process.
 """
 
 import contextlib
@@ -41,7 +42,7 @@ def size() -> int:
 
 
 def rank() -> int:
-    """Return which of them this is, from 0."""
+    """Return the rank of this process, from 0."""
     return dist.get_rank() if size() > 1 else 0
 
 
@@ -81,7 +82,7 @@ def begin(module: nn.Module, seed: int | None) -> None:
 
 
 def own_seed(seed: int) -> int:
-    """Return this process's part of a seed; the first has the seed itself."""
+    """Return the seed of this process, derived from a common one; the first process uses the common seed itself."""
     return seed if rank() == 0 else int(np.random.SeedSequence([seed, rank()]).generate_state(1)[0])
 
 
@@ -104,7 +105,7 @@ def any_of(flag: bool) -> bool:
 
 
 def gather(value: Value) -> list[Value]:
-    """Return the values of all processes, by rank, in the first; nothing in the others."""
+    """Return the values of all processes, ordered by rank, in the first process; an empty list in the others."""
     if size() == 1:
         return [value]
     values: list[Any] | None = [None] * size() if rank() == 0 else None
@@ -113,7 +114,7 @@ def gather(value: Value) -> list[Value]:
 
 
 def scatter(values: Sequence[Value]) -> Value:
-    """Return each process its value, given all of them, by rank, in the first."""
+    """Return to each process its own value; the first process passes all of them, ordered by rank."""
     if size() == 1:
         return values[0]
     own: list[Any] = [None]
@@ -136,4 +137,4 @@ def on_first(what: Callable[[], Value]) -> Value | None:
 
 
 class FirstFailed(UserError):
-    """What the other processes raise when the first has refused; the first says why."""
+    """Raised in the other processes when the first one has failed; the first one reports the reason."""

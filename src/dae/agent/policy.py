@@ -22,7 +22,7 @@ _GAINS: dict[HeadName, float] = {"advantage": 0.1, "q": 1.0}
 
 @dataclass(frozen=True)
 class Heads:
-    """What the network says of a batch of states, with the batch's leading shape (B, T) or (N,)."""
+    """The network's outputs for a batch of states, with the batch's leading shape (B, T) or (N,)."""
 
     values: Tensor  # V̂(s)
     log_prob: Tensor  # log π(a|s) of the actions taken
@@ -42,7 +42,7 @@ class Heads:
 
 
 class CriticHeadMixin(ActorCriticPolicy):
-    """An actor-critic policy whose critic may have a second output, one number an action."""
+    """An actor-critic policy whose critic may have a second output, one number per action."""
 
     def __init__(self, *args: Any, critic_head: HeadName | None = None, **kwargs: Any) -> None:
         self.critic_head = critic_head
@@ -97,7 +97,7 @@ class CriticHeadMixin(ActorCriticPolicy):
         return self._log_probs(latent_pi), self.value_net(latent_vf).squeeze(-1), self.critic_net(latent_vf)
 
     def _log_probs(self, latent_pi: Tensor) -> Tensor:
-        """Return log π(·|s); a policy that makes its distribution in another way, to mask actions, say, is heeded."""
+        """Return log π(·|s), also for a policy that overrides its distribution, for example to mask actions."""
         if type(self)._get_action_dist_from_latent is ActorCriticPolicy._get_action_dist_from_latent:
             return torch.log_softmax(self.action_net(latent_pi), -1)  # a Categorical would wait for the device
         log_probs: Tensor = self._get_action_dist_from_latent(latent_pi).distribution.logits  # type: ignore[union-attr]

@@ -23,11 +23,11 @@ class PPO(PPOInterface):
     """Proximal policy optimisation with `advantage` = "dae" (the default), "gae", "duel" or "indirect".
 
     `advantage` may also be an estimator's class, or an instance with options of its own. Everything else is as in
-    `stable_baselines3.PPO`. What is left out takes the estimator's default: for GAE those of Stable-Baselines3, for the
-    others the paper's. What there is beyond its arguments stands in `dae.hyperparameters.PPOOptions`.
+    `stable_baselines3.PPO`. Arguments that are left out take the estimator's defaults: for GAE those of
+    Stable-Baselines3, for the others the paper's. `dae.hyperparameters.PPOOptions` has the additional arguments.
 
-    Separate networks for actor and critic are `policy_kwargs={"share_features_extractor": False}`. DAE, Duel and
-    Indirect train on an actor's whole row of `n_steps` steps; a `batch_size` below that cuts rows into pieces of so
+    For separate actor and critic networks pass `policy_kwargs={"share_features_extractor": False}`. DAE, Duel and
+    Indirect train on an actor's whole row of `n_steps` steps; a smaller `batch_size` cuts rows into pieces of that
     many steps, which bootstrap where they are cut.
 
     Started by torchrun, with a process group, several processes train one agent: each has its own `env` and takes
@@ -54,7 +54,7 @@ class PPO(PPOInterface):
             with torch.no_grad():
                 obs_tensor = obs_as_tensor(self._last_obs, self.device)  # type: ignore[arg-type]
                 taken, values, log_probs, all_log_probs = self.policy.act(obs_tensor)
-                values = values.unsqueeze(-1)  # the shape that callbacks know
+                values = values.unsqueeze(-1)  # the shape that callbacks expect
             actions = taken.cpu().numpy()
             clipped_actions = self._within_bounds(actions)
             new_obs, rewards, dones, infos = env.step(clipped_actions)
@@ -139,7 +139,7 @@ class PPO(PPOInterface):
                 self.policy.optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 parallel.average_gradients(self.policy.parameters())
-                # From the first gradient that is not finite the weights stay as they are; the device is not waited for.
+                # From the first non-finite gradient on, the weights stay unchanged, without waiting for the device.
                 broken = broken | ~torch.isfinite(self._clip_gradients())
                 guarded_step(self.policy.optimizer, broken)
             self._n_updates += 1
@@ -149,7 +149,7 @@ class PPO(PPOInterface):
         self._log_update(torch.stack(statistics), clip_range)
 
     def _clip_gradients(self) -> Tensor:
-        """Return the norm of the gradient, which is made at most `max_grad_norm`."""
+        """Clip the gradient to a norm of at most `max_grad_norm`; return its norm before clipping."""
         parameters = [p for p in self.policy.parameters() if p.grad is not None]
         if self.max_grad_norm is None:
             return torch.nn.utils.get_total_norm([p.grad for p in parameters])

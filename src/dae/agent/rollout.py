@@ -20,7 +20,7 @@ Batching = Literal["steps", "trajectories"]
 class Batch:
     """Some of a rollout: rows of whole trajectories, (B, T), or shuffled steps, (N,)."""
 
-    observations: PyTorchObs  # flat, (B·T, …) or (N, …): networks do not care for rows
+    observations: PyTorchObs  # flat, (B·T, …) or (N, …): networks need no rows
     actions: Tensor  # flat as well
     rewards: Tensor
     terminated: Tensor
@@ -41,7 +41,7 @@ _PER_STEP = tuple(field.name for field in fields(Batch) if field.name not in ("o
 
 
 class Rollout:
-    """T steps of B actors, one contiguous row an actor, observations in their own dtype.
+    """T steps of B actors, one contiguous row per actor, observations in their own dtype.
 
     `bootstrap[b, t]` is the value, when the actor acted, of the true state after step t.
     """
@@ -73,7 +73,7 @@ class Rollout:
             else like(observation_space)
         )
         discrete = isinstance(action_space, spaces.Discrete)
-        # As in Stable-Baselines3, actions that are no single number are stored as floats: some distributions need that.
+        # As in Stable-Baselines3, actions that are not one number are stored as floats: some distributions need that.
         self.actions = like(action_space) if discrete else floats(*(action_space.shape or ()))
         self.rewards, self.values, self.log_prob, self.bootstrap = floats(), floats(), floats(), floats()
         self.terminated, self.truncated = flags(), flags()
@@ -122,14 +122,14 @@ class Rollout:
         self.position += 1
 
     def finish(self, last_values: Tensor) -> None:
-        """Fill in the values that follow each step, but for truncated episodes, whose last states have theirs."""
+        """Fill in the value after each step, except where an episode was truncated: there it is stored already."""
         following = torch.cat((self.values[:, 1:], last_values.reshape(-1, 1)), 1)
         self.bootstrap = torch.where(self.truncated, self.bootstrap, following)
 
     def minibatches(self, batching: Batching, batch_size: int) -> Iterator[Batch]:
         """Go through the rollout in random order, every frame once; the last minibatch may be smaller.
 
-        Trajectories come as whole rows, as many as `batch_size` has room for, or, if it has none, as pieces of a row.
+        Trajectories come as whole rows, as many as fit into `batch_size`, or, if not even one fits, as pieces of a row.
         """
         if batching == "steps":
             for chosen in torch.split(self._shuffled(self.n_envs * self.n_steps), batch_size):

@@ -17,7 +17,7 @@ from dae.serialization import decode
 if TYPE_CHECKING:
     from dae.agent.policy import CriticHeadMixin
 
-# What a run has at hand while it runs; a loaded agent starts without it.
+# What exists only while a program runs; a loaded agent starts without it.
 _PASSING = ("ep_info_buffer", "ep_success_buffer", "_last_obs", "_last_original_obs", "_last_episode_starts", "_logger")
 _MADE_WITH_THE_ENVIRONMENT = ("observation_space", "action_space", "n_envs")
 _NEEDED = ("advantage", "policy_class", "policy_kwargs", "observation_space", "action_space", "n_envs", "verbose")
@@ -57,7 +57,7 @@ class SafeSaving(BaseAlgorithm):
     ) -> Self:
         """Read an agent that `save` wrote.
 
-        No code of the file runs, unless it has pickled parts and `trust=True` lets them.
+        No code from the file runs, unless it has pickled parts and `trust=True` allows them.
         """
         if print_system_info:
             get_system_info()
@@ -90,7 +90,7 @@ class SafeSaving(BaseAlgorithm):
     def set_parameters(
         self, load_path_or_dict: Any, exact_match: bool = True, device: torch.device | str = "auto"
     ) -> None:
-        """Take over the weights and the optimizer of a saved agent, or of a dictionary from `get_parameters`."""
+        """Load the weights and the optimizer state of a saved agent, or of a dictionary from `get_parameters`."""
         if not isinstance(load_path_or_dict, dict):
             file = AgentFile(load_path_or_dict)
             with file.problems_named():
@@ -105,7 +105,7 @@ def _saved_estimator(name: Any, file: AgentFile) -> AdvantageEstimator:
     """Return the estimator that a file names, with its own options."""
     if name not in ESTIMATORS:
         raise InvalidValue(
-            f"its estimator {name!r} is not known here; import the module that has it, decorated with "
+            f"its estimator {name!r} is not known here; import the module that defines it, decorated with "
             "dae.agent.register_estimator, before loading"
         )
     options = decode(file.description.estimator_options)
@@ -116,27 +116,27 @@ def _saved_estimator(name: Any, file: AgentFile) -> AdvantageEstimator:
 
 
 def _require(data: dict[str, Any]) -> None:
-    """Refuse a file that lacks what every agent has."""
+    """Refuse a file without the settings that every agent has."""
     for name in _NEEDED:
         if name not in data:
             raise InvalidValue(f"its setting {name} is missing")
 
 
 def _require_settings(fresh: dict[str, Any], saved: dict[str, Any]) -> None:
-    """Refuse attributes that an agent does not have, and what is not a number: a file cannot replace methods."""
+    """Refuse unknown attributes, and other values in place of integers: a file must not replace methods."""
     for name, value in saved.items():
         if name not in fresh and name not in _MADE_WITH_THE_ENVIRONMENT:
             raise InvalidValue(f"{name!r} is not a setting of an agent")
         if isinstance(fresh.get(name), int) and not isinstance(value, int):
-            raise InvalidValue(f"{name} is {value!r}")
+            raise InvalidValue(f"{name} is {value!r}: it must be an integer, True or False")
 
 
 def _fitted(state: dict[str, Any], optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Return an optimizer's state, checked against the live one: fused kernels believe the shapes they are told."""
+    """Return an optimizer's state, checked against the live one: fused kernels do not check shapes."""
     live = optimizer.state_dict()["param_groups"]
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if [len(group["params"]) for group in state["param_groups"]] != [len(group["params"]) for group in live]:
-        raise InvalidValue("the optimizer's state belongs to another network: it has other groups of parameters")
+        raise InvalidValue("the optimizer's state belongs to another network: its parameter groups differ")
     fused = any(group.get("fused") for group in optimizer.param_groups)
     for index, entries in state["state"].items():
         if index >= len(parameters):

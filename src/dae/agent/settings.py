@@ -1,4 +1,4 @@
-"""PPO's arguments: what they are when they are not given, and which cannot work."""
+"""PPO's arguments: their defaults, and the checks of their values."""
 
 import inspect
 import warnings
@@ -23,7 +23,7 @@ def falling(start: float) -> LinearSchedule:
 
 
 def resolve_defaults(info: EstimatorInfo, given: dict[str, Any]) -> dict[str, Any]:
-    """Fill in what was not given: None, but for `max_grad_norm`, where None means "no clipping"."""
+    """Fill in the arguments that were not given, which are None; for `max_grad_norm` None means "no clipping"."""
     if info.sb3_defaults:
         theirs = inspect.signature(stable_baselines3.PPO).parameters
         defaults = {name: theirs[name].default for name in given}
@@ -34,11 +34,11 @@ def resolve_defaults(info: EstimatorInfo, given: dict[str, Any]) -> dict[str, An
 
 
 def check_policy_and_env(policy: Any, env: Any, complete: bool) -> None:
-    """Refuse what not even an agent without networks can be made of."""
+    """Refuse arguments that no agent can be made with, not even one without networks."""
     if not isinstance(policy, str | type):
         raise InvalidValue(f"policy is {policy!r}: it must be a name such as 'MlpPolicy', or a class")
     if env is None and complete:
-        raise InvalidValue("env is None: an agent needs an environment to know what it sees and does")
+        raise InvalidValue("env is None: an agent needs an environment to know its observation and action spaces")
 
 
 def check_model(model: "PPOInterface") -> None:
@@ -46,7 +46,7 @@ def check_model(model: "PPOInterface") -> None:
     estimator, info = model.estimator, model.estimator.info
     if not issubclass(model.policy_class, CriticHeadMixin):
         raise InvalidValue(
-            f"policy {model.policy_class.__name__} has no place for the estimator's outputs: "
+            f"policy {model.policy_class.__name__} has no critic output for the estimator: "
             "derive it from dae.agent.MlpPolicy, CnnPolicy or MultiInputPolicy"
         )
     if not isinstance(model.action_space, spaces.Discrete):
@@ -85,13 +85,13 @@ def _check_batch_size(model: "PPOInterface") -> None:
         whole = model.batch_size // model.n_steps * model.n_steps
         warnings.warn(
             f"batch_size={model.batch_size} is not a multiple of n_steps={model.n_steps}: advantage="
-            f"{model.advantage!r} trains on whole rows, so that minibatches have {whole} frames",
+            f"{model.advantage!r} trains on whole rows, so minibatches have {whole} frames",
             stacklevel=2,
         )
     if not rows and frames % model.batch_size:
         warnings.warn(
             f"batch_size={model.batch_size} does not divide the {frames} frames of a rollout "
             f"(n_steps={model.n_steps} x {model.n_envs} environments): "
-            f"the last minibatch of an epoch has {frames % model.batch_size}",
+            f"the last minibatch of an epoch has only {frames % model.batch_size}",
             stacklevel=2,
         )

@@ -31,9 +31,9 @@ def normalize_advantages(
 
         Â(s, a) / ( sqrt( mean_s Σ_a μ(a|s) Â(s, a)² ) + eps )
 
-    The expectation over actions is exact, and no mean is subtracted: centred advantages have none. The result weighs
-    the policy's update and carries no gradient. `mean` takes the mean over states: of this tensor, unless processes
-    that hold other states of the same minibatch have a say in it.
+    The expectation over actions is exact, and no mean is subtracted: centred advantages have none. The result weights
+    the policy update and carries no gradient. `mean` takes the mean over states: by default those of this tensor;
+    processes that share a minibatch pass one that covers the states of all processes.
     """
     require_float(advantages=advantages, probs=probs)
     require_actions("advantages", advantages)

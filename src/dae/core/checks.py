@@ -1,4 +1,4 @@
-"""Checks at the door of the core functions: an error names the argument, its value and the rule.
+"""Argument checks of the core functions: an error names the argument, its value and the rule.
 
 They look at shapes, dtypes and Python numbers only. None reads a tensor's contents, so none makes a GPU wait.
 """

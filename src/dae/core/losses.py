@@ -83,7 +83,7 @@ def duel_loss(
     truncated: Tensor,
     gamma: float,
 ) -> Tensor:
-    """Return the n-step dueling loss: as DAE, but every advantage answers for its own step alone.
+    """Return the n-step dueling loss: like DAE, but every advantage explains only its own step.
 
         L = mean_t ( y_t − Â(s_t, a_t) − V̂(s_t) )²,  y_t the n-step target
 

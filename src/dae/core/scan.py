@@ -7,7 +7,7 @@ from torch.nn.functional import pad
 from dae.core.precision import at_least_float32
 
 # The recursion is solved as a dense matrix once that has at most this many elements (1 MB in float32). Measured from
-# 2x128 to 1024x128 and 4x4096, see docs/performance.md: a smaller limit costs launches, a larger one leaves the cache.
+# 2x128 to 1024x128 and 4x4096, see docs/performance.md: a smaller limit costs launches, a larger one exceeds the cache.
 _DENSE_ELEMENTS = 2**18
 
 

@@ -73,12 +73,12 @@ class Family:
         return self.presets[name]
 
     def paper_name(self, env_id: str) -> str | None:
-        """Return what the paper calls an environment, None if it is not there."""
+        """Return the paper's name of an environment, or None if it is not in the paper."""
         inside = self.protocol is not None and env_id in self.protocol.games
         return env_id.removeprefix(self.prefix).rpartition("-v")[0] if inside else None
 
     def require_known(self, env_id: str) -> None:
-        """Refuse an id that does not exist, with those that are spelled most like it."""
+        """Refuse an id that does not exist, and suggest the most similar ones."""
         try:
             gym.spec(env_id)
         except gym.error.Error as error:
@@ -93,13 +93,13 @@ class Family:
 
         self.require_known(env_id)
         try:
-            # A function, because for an id Stable-Baselines3 would ask for pictures that no one wants.
+            # A function, because with an id Stable-Baselines3 would turn on rendering, which is not needed here.
             return make_vec_env(lambda: gym.make(env_id, **options), n_envs, seed=seed)
         except gym.error.Error as error:  # a package is missing, say
             raise UserError(f"{env_id} cannot be made: {one_line(error)}") from error
 
     def can_be_restored(self, env_id: str) -> bool:
-        """Say whether a snapshot brings environments back exactly."""
+        """Return whether a snapshot restores environments exactly."""
         from dae.envs.snapshots import play_on_alike
 
         return play_on_alike(self.make(env_id, 1, seed=0), self.make(env_id, 1, seed=1))
@@ -111,7 +111,7 @@ class Family:
         return take_snapshot(env, observations)
 
     def restore_snapshot(self, env: "VecEnv", snapshot: bytes) -> "VecEnvObs":
-        """Bring environments to the state of a snapshot, and return what they show there."""
+        """Restore environments from a snapshot, and return the observations in it."""
         from dae.envs.snapshots import restore_snapshot
 
         return restore_snapshot(env, snapshot)
@@ -131,7 +131,7 @@ class Family:
         """Return the network of a size for these observations."""
         if isinstance(observation_space, spaces.Dict):
             if name != "baseline":
-                raise InvalidValue(f"network is {name!r}: for observations with several parts it must be baseline")
+                raise InvalidValue(f"network is {name!r}: for dictionary observations it must be baseline")
             return Network("MultiInputPolicy")
         wide = name == "wide"
         if len(observation_space.shape or ()) != 3:
@@ -144,9 +144,9 @@ _FAMILIES: list[Family] = []
 
 
 def register_family(family: Family) -> None:
-    """Make a family known; reports show families in this order, the one that takes every id last."""
+    """Register a family; reports show families in this order, the one that accepts every id last."""
     if any(known.name == family.name for known in _FAMILIES):
-        raise InvalidValue(f"there is a family named {family.name!r} already")
+        raise InvalidValue(f"a family named {family.name!r} is already registered")
     _FAMILIES.append(family)
     _FAMILIES.sort(key=lambda known: not known.prefix)
 

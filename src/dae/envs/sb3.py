@@ -88,10 +88,8 @@ class BatchVecEnv(VecEnv):
         raise AttributeError(f"{attr_name} cannot be set: the environments of a batch share their options")
 
     def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
-        raise AttributeError(
-            f"{method_name} cannot be called: the environments of a batch are not objects of their own"
-        )
+        raise AttributeError(f"{method_name} cannot be called: the environments of a batch are not separate objects")
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
-        """Say yes to Monitor: its `episode` info is here, and `evaluate_policy` asks for it this way."""
+        """Return True for Monitor: infos have its `episode`, and `evaluate_policy` checks for it this way."""
         return [issubclass(Monitor, wrapper_class) for _ in self._get_indices(indices)]

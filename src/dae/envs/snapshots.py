@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
 from dae.serialization import NotData, encode, from_bytes, to_bytes
 
-# What an attribute may hold that stays the same while an environment plays.
+# Types of attributes that stay the same while an environment runs.
 _FIXED = (gym.Space, EnvSpec, types.FunctionType, types.MethodType, type)
 # What a Monitor keeps for its own records: the clock, and a history that would grow for ever.
 _RECORDS = ("t_start", "episode_returns", "episode_lengths", "episode_times", "results_writer")
@@ -27,7 +27,7 @@ def take_snapshot(env: VecEnv, observations: VecEnvObs) -> bytes:
 
 
 def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
-    """Bring environments to the state of a snapshot, and return what they show there."""
+    """Restore environments from a snapshot, and return the observations in it."""
     assert isinstance(env, DummyVecEnv)
     env.reset()
     content = from_bytes(snapshot)
@@ -40,7 +40,7 @@ def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
 
 
 def play_on_alike(first: VecEnv, second: VecEnv) -> bool:
-    """Try it: after a snapshot of the first is restored into the second, both must play on alike."""
+    """Test it: after a snapshot of the first is restored into the second, both must continue identically."""
     first.action_space.seed(0)
     try:
         observations = first.reset()

@@ -29,7 +29,7 @@ class TrainConfig(RunSettings):
     out: Path = field(default_factory=lambda: Path("runs"))
     """Folder that runs are kept in."""
     config: Path | None = None
-    """TOML file (or a run's config.json) with any of these settings; options win over it."""
+    """TOML file (or a run's config.json) with any of these settings; options override it."""
     resume: Path | None = None
     """Continue the run in this folder, with its own settings."""
 
@@ -38,7 +38,7 @@ class TrainConfig(RunSettings):
         return self.resume or self.out / self.name
 
     def checked(self) -> Self:
-        """Refuse what no run can have; what concerns the environment is checked where it is made."""
+        """Refuse invalid settings; those that concern the environment are checked when it is made."""
         for name in ("threads", "checkpoint_seconds"):
             require(name, getattr(self, name), NOT_NEGATIVE)
         return super().checked()
@@ -70,7 +70,7 @@ def _read(arguments: list[str], default: TrainConfig) -> TrainConfig:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    """Return the settings in a file, of the types that they have."""
+    """Return the settings in a file, converted to their types."""
     try:
         content = path.read_bytes()
         settings = (

@@ -27,7 +27,7 @@ class CannotRecord(UserError):
 
 @dataclass(frozen=True)
 class _Thought:
-    """What the agent made of a moment: one bar per action."""
+    """The agent's estimates at one step: one bar per action."""
 
     value: float
     bars: NDArray[np.float32]
@@ -38,7 +38,7 @@ class _Thought:
 def record_episode(
     model: PPO, env_id: str, path: Path, *, seed: int, greedy: bool = False, longest: int = 600, fps: int = 12
 ) -> float:
-    """Play one episode, or its first `longest` steps, and write it as a GIF or MP4; return the score there."""
+    """Play one episode, or its first `longest` steps, and write it as a GIF or MP4; return its score."""
     family = family_of(env_id)
     env = _make_visible(family, env_id, seed)
     names = family.action_names(env)

@@ -36,7 +36,7 @@ class Run:
 
 
 def load_run(path: str | Path) -> Run:
-    """Return the run in a folder. No code of its files runs."""
+    """Return the run in a folder. No code from its files runs."""
     folder = RunFolder(Path(path))
     return Run(folder, folder.read_config().settings)
 

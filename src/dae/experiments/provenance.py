@@ -1,4 +1,4 @@
-"""What stands behind a result: versions, source and machine."""
+"""What a result was made with: versions, source and machine."""
 
 import os
 import platform
@@ -28,7 +28,7 @@ def made_with() -> Provenance:
 
 
 def git_state(package: Path) -> tuple[str | None, bool | None]:
-    """Return the commit of the package's own repository, and whether the source has changes that it does not hold.
+    """Return the commit of the package's own repository, and whether the source has uncommitted changes.
 
     A package that was installed below another repository (in its virtual environment, say) has neither: only a
     repository that holds the package at src/dae is its own.

@@ -48,7 +48,7 @@ class Analysis:
 
 
 def analyse(records: Sequence[Result | LeftOut]) -> Analysis:
-    """Put the runs together; refuse if not one of them counts."""
+    """Analyse the runs; refuse if none of them counts."""
     left_out = [record for record in records if isinstance(record, LeftOut)]
     cells, duplicates = make_cells(record for record in records if isinstance(record, Result))
     left_out = sorted([*left_out, *duplicates], key=lambda left: (KINDS.index(left.kind), left.path))

@@ -1,4 +1,4 @@
-"""Cells: the runs whose scores may be averaged, which is to say that they differ in nothing but the seed."""
+"""Cells: the runs whose scores may be averaged, because they differ only in the seed."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -18,7 +18,7 @@ from dae.report.text import count_text, order, plural, span
 from dae.runs import RunSettings
 from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT
 
-# What a cell is named by, and what has no part in the result.
+# Settings that name a cell, and settings that do not affect the result.
 _NOT_COMPARED = WITHOUT_EFFECT | {"env", "advantage", "network"}
 
 

@@ -14,7 +14,7 @@ from dae.terminal.progress import WorkProgress
 
 @dataclass(frozen=True)
 class ReportConfig:
-    """Put finished runs together: tables, statistics and figures beside the paper's, and a page with all of it."""
+    """Summarise finished runs: tables, statistics and figures beside the paper's, and a page with all of it."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]] = (Path("runs"),)
     """Folders that runs are kept in."""

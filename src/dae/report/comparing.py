@@ -27,7 +27,7 @@ class Wins:
 
 
 def count_wins(pairs: list[tuple[Score, Score]]) -> Wins:
-    """Count by the paper's rule: similar if the intervals of ± 1 standard error overlap, be it in one point."""
+    """Count by the paper's rule: similar if the intervals of ± 1 standard error overlap, even in a single point."""
     judged = [_judge(first, second) for first, second in pairs]
     return Wins(**{outcome: judged.count(outcome) for outcome in ("first", "second", "similar", "undecided")})
 
@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """Say where the two do not differ in the estimator alone."""
+        """Say where the two differ in more than the estimator."""
         found = defaultdict(list)
         for a, b in self.cells:
             told = []

@@ -6,7 +6,7 @@ from dae.report.text import count_text, domain_name, span
 from dae.runs import RunSettings
 from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT, preset_settings
 
-# These are told with the sizes, or name the cell.
+# These are reported with the sizes, or name the cell.
 _NOT_SETTINGS = WITHOUT_EFFECT | {"env", "advantage", "network", "frames", "actors"}
 
 
@@ -42,7 +42,7 @@ def _against(what: str, ours: list[int], paper: int) -> str:
 
 
 def _other_settings(cell: Cell) -> list[str]:
-    """Name the settings that the paper's preset has otherwise."""
+    """Name the settings that differ from the paper's preset."""
     paper = RunSettings().to_json() | preset_settings(cell.key.env, cell.key.method, "paper")
     ours = cell.settings.to_json()
     names = [name for name in SETTING_NAMES if name not in _NOT_SETTINGS]

@@ -24,7 +24,7 @@ _ROW = 5  # panels side by side in a file
 
 
 def _plain(text: str) -> str:
-    """Return a name out of a file so that it is not taken for a formula."""
+    """Escape a name that comes from a file, so that it is not drawn as a formula."""
     return text.replace("$", r"\$")
 
 

@@ -149,7 +149,7 @@ def _group(cells: Cells, network: str, method: str, scales: dict[str, Scale]) ->
 
 
 def _with_one_budget(present: list[Cell], scales: dict[str, Scale]) -> tuple[list[Cell], list[str]]:
-    """Keep the environments with the most common number of frames, and say what else is not alike."""
+    """Keep the environments with the most common number of frames, and say what else differs."""
     budgets = Counter(cell.frames for cell in present)
     budget = max(budgets, key=lambda frames: (budgets[frames], frames))
     kept, notes = [cell for cell in present if cell.frames == budget], []
@@ -158,10 +158,10 @@ def _with_one_budget(present: list[Cell], scales: dict[str, Scale]) -> tuple[lis
         unlike = differences(cell.settings, kept[0].settings)
         if cell.frames != budget:
             notes.append(
-                f"{env} is left out, its runs have {count_text(cell.frames)} frames, others {count_text(budget)}"
+                f"{env} is left out: its runs have {count_text(cell.frames)} frames, others {count_text(budget)}"
             )
         elif unlike:
-            notes.append(f"{env} was not run like {kept[0].key.env} ({'; '.join(unlike)})")
+            notes.append(f"{env} was run with other settings than {kept[0].key.env} ({'; '.join(unlike)})")
         if cell.frames == budget != frames:
             notes.append(f"the reference has {count_text(frames)} frames on {env}, these runs {count_text(budget)}")
     return kept, notes
@@ -171,12 +171,12 @@ def _shared_seeds(cells: list[Cell]) -> tuple[list[int], list[str]]:
     """Return the seeds that were run on all environments, and name the others."""
     seeds = sorted(set.intersection(*(set(cell.seeds) for cell in cells)))
     if not seeds:
-        return [], [f"left out, no seed has been run on all of {listed(_names(cells))}"]
+        return [], [f"left out: no seed was run on all of {listed(_names(cells))}"]
     others = sorted(set.union(*(set(cell.seeds) for cell in cells)) - set(seeds))
     if not others:
         return seeds, []
     lacking = ", ".join(map(str, others))
-    return seeds, [f"{plural(len(seeds), 'seed')} on all {len(cells)} environments; left out, on some only: {lacking}"]
+    return seeds, [f"{plural(len(seeds), 'seed')} on all {len(cells)} environments; left out, not on all: {lacking}"]
 
 
 def _names(cells: list[Cell]) -> list[str]:

@@ -14,7 +14,7 @@ _SHORT = ("advantage", "network", "preset", "frames", "actors")
 
 
 def short_command(variant: Variant) -> str:
-    """Return the command with the settings that one looks for first."""
+    """Return the command with the most important settings."""
     settings = variant.settings.to_json()
     return _for_each_seed(variant, _options({name: settings[name] for name in _SHORT}))
 
@@ -41,7 +41,7 @@ def _for_each_seed(variant: Variant, options: list[str]) -> str:
 
 
 def made_with(variant: Variant) -> list[str]:
-    """Say what the runs were made with, once for each way."""
+    """Say what the runs were made with: versions, source and machine, one line for each combination."""
     ways = Counter(_describe(run.made_with) for run in variant.runs)
     if len(ways) == 1:
         return list(ways)

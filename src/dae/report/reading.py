@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dae.errors import UserError
 from dae.runs import Episodes, Provenance, RunFolder, RunSettings, State
 
-BINS = 100  # of the learning curve: each is 1 % of the frames, which the normalisation speaks of too
+BINS = 100  # of the learning curve: each is 1 % of the frames, as the normalisation uses too
 _WORTH_PROCESSES = 64  # runs; starting processes takes as long as reading some
 
 
@@ -57,7 +57,7 @@ def read_results(folders: Sequence[RunFolder], tell: Callable[[], None] = lambda
             records.append(record)
             tell()
     finally:
-        pool.shutdown(cancel_futures=True)  # after Ctrl-C what is not begun is not read
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C, read no further folders
     return records
 
 

@@ -12,7 +12,7 @@ from dae.report.text import METRICS, count_text, domain_name, listed, method_nam
 
 
 def short_names(envs: list[str]) -> dict[str, str]:
-    """Return how environments are called in a table: without prefix and version where that is clear.
+    """Return the names of environments in a table: without prefix and version where that is unambiguous.
 
     >>> short_names(["MinAtar/Breakout-v1", "MinAtar/Freeway-v0"])
     {'MinAtar/Breakout-v1': 'Breakout', 'MinAtar/Freeway-v0': 'MinAtar/Freeway-v0'}
@@ -21,7 +21,7 @@ def short_names(envs: list[str]) -> dict[str, str]:
 
 
 def anchor(cell: Cell) -> str:
-    """Return the place on the page that tells what is behind a cell's numbers."""
+    """Return the anchor of the details behind a cell's numbers on the page."""
     return "runs-" + slug(" ".join(cell.key))
 
 
@@ -73,7 +73,7 @@ def _clear_best(scores: list[Score]) -> Score | None:
 
 
 def _each(texts: list[str]) -> str:
-    """Write one for all if they are equal, else one for each, in the order of the columns."""
+    """Write one text if all are equal, else each of them, in the order of the columns."""
     return texts[0] if len(set(texts)) == 1 else " / ".join(texts)
 
 

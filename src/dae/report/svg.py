@@ -42,5 +42,5 @@ def inline_svg(figure: "Figure", name: str, description: str, methods: Iterable[
 
 
 def _with_few_decimals(attribute: re.Match[str]) -> str:
-    """Cut what no screen can show off the numbers of a path; it is half of a page's size."""
+    """Cut the decimals of a path that no screen can show; they are half of a page's size."""
     return re.sub(r"(\d\.\d\d)\d+", r"\1", attribute[0])

@@ -37,7 +37,7 @@ def count_text(number: int) -> str:
 
 
 def span(numbers: Iterable[int]) -> str:
-    """Write numbers as the one that they are, or as the least and the largest.
+    """Write equal numbers as one number, different ones as a range.
 
     >>> span([3, 3]), span([2, 3]), span([500_000, 10_000_000])
     ('3', '2 to 3', '500K to 10M')
@@ -70,7 +70,7 @@ def plural(number: int, one: str, many: str = "") -> str:
 
 
 def slug(text: str) -> str:
-    """Return what can be a part of a file's name.
+    """Return a text that is safe as part of a file's name.
 
     >>> slug("../a b")
     'a-b'

@@ -22,7 +22,7 @@ _PART = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a run was after so many frames."""
+    """The state of a run after a number of frames."""
 
     frames: int
     parts: Mapping[str, bytes]
@@ -70,7 +70,7 @@ class Checkpoints:
         return target
 
     def newest(self, announce: Callable[[str], None]) -> Checkpoint | None:
-        """Return the newest one that is whole, None if there never was one; damaged ones are announced."""
+        """Return the newest valid one, or None if there never was one; damaged ones are reported."""
         names = self._names()
         for name in reversed(names):
             try:
@@ -80,12 +80,12 @@ class Checkpoints:
         if names:
             raise UserError(
                 f"no checkpoint in {self.folder} can be used; restore one from a backup, or move the run's folder away "
-                "to start anew"
+                "to start from scratch"
             )
         return None
 
     def newest_frames(self) -> int:
-        """Return the frames of the newest one, whole or not; 0 if there is none."""
+        """Return the frames of the newest one, valid or not; 0 if there is none."""
         return int((self._names() or ["0"])[-1])
 
     def _names(self) -> list[str]:
@@ -94,7 +94,7 @@ class Checkpoints:
         return sorted(path.name for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
 
     def _sweep(self) -> None:
-        """Remove what broken saves left behind."""
+        """Remove what interrupted saves left behind."""
         for leftover in self.folder.glob(".saving-*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
@@ -123,15 +123,15 @@ def _read(folder: Path) -> Checkpoint:
     parts = {}
     for name, described in manifest["files"].items():
         if not _PART.fullmatch(name):
-            raise _Damaged(f"{name!r} is no name of a part")
+            raise _Damaged(f"{name!r} is not a valid name of a part")
         path = folder / name
         if path.is_symlink() or not path.is_file() or path.stat().st_size != described["size"]:
-            raise _Damaged(f"{name} is missing or has another size")
+            raise _Damaged(f"{name} is missing or has the wrong size")
         parts[name] = path.read_bytes()
         if hashlib.sha256(parts[name]).hexdigest() != described["sha256"]:
             raise _Damaged(f"{name} has changed")
     if not isinstance(manifest["frames"], int) or folder.name != f"{manifest['frames']:012d}":
-        raise _Damaged("it belongs to another frame")
+        raise _Damaged("its name does not match its number of frames")
     return Checkpoint(manifest["frames"], parts)
 
 

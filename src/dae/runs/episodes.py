@@ -22,7 +22,7 @@ class Episodes:
 
     scores: NDArray[np.float64]
     lengths: NDArray[np.int64]
-    seconds: NDArray[np.float64]  # since the run began, waiting for a resume left out
+    seconds: NDArray[np.float64]  # since the run began, without the pauses before a resume
     frames: NDArray[np.int64]  # of all actors, when the episode ended
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ class EpisodeLog:
         self._file.write(f"{score!r},{length},{seconds:.3f},{frames}\n")
 
     def flush(self) -> int:
-        """Bring all lines to the disk and return the size of the file."""
+        """Flush all lines to the disk and return the size of the file."""
         self._file.flush()
         os.fsync(self._file.fileno())
         return self._file.tell()
@@ -69,7 +69,7 @@ class EpisodeLog:
 def read_episodes(path: Path) -> Episodes:
     """Read an episode file of a run; a torn last line, from a run that was killed just then, is left out.
 
-    Damage anywhere else is an error: a score that is missing must not pass for one that never was.
+    Damage anywhere else is an error: a missing score must not look like an episode that never happened.
     """
     content = path.read_bytes() if path.exists() else b""
     lines = content[: content.rfind(b"\n") + 1].decode(errors="replace").split("\n", 2)
@@ -77,7 +77,7 @@ def read_episodes(path: Path) -> Episodes:
         return _from_table(np.zeros((0, len(_COLUMNS))), _COLUMNS)
     names = lines[1].split(",")
     if not set(_COLUMNS) <= set(names):
-        raise UserError(f"{path} is no episode file of a run: its columns are {lines[1][:80]!r}")
+        raise UserError(f"{path} is not the episode file of a run: its columns are {lines[1][:80]!r}")
     if not lines[2]:
         return _from_table(np.zeros((0, len(names))), names)
     try:
@@ -85,9 +85,9 @@ def read_episodes(path: Path) -> Episodes:
     except ValueError as error:
         raise UserError(f"{path} is damaged: {error}") from error
     if lines[2].count("\n") != len(table) or table.shape[1] != len(names):
-        raise UserError(f"{path} is damaged: it has lines that are no episodes")
-    if not (np.abs(table) < 2**53).all():  # neither is a NaN
-        raise UserError(f"{path} is damaged: it has numbers that no episode has")
+        raise UserError(f"{path} is damaged: it has lines that are not episodes")
+    if not (np.abs(table) < 2**53).all():  # false for NaN too
+        raise UserError(f"{path} is damaged: it has numbers that no episode can have")
     return _from_table(table, names)
 
 

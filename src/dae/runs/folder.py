@@ -1,4 +1,4 @@
-"""The folder of a run: what lies where in it, who may write to it, and how the run stands."""
+"""The folder of a run: what lies where in it, who may write to it, and the status of the run."""
 
 import contextlib
 import dataclasses
@@ -20,7 +20,7 @@ from dae.runs.records import Provenance, State, Status
 from dae.runs.settings import RunSettings
 
 SCHEMA = 1
-# Others who look whether a folder is in use hold its lock for a moment.
+# Processes that check whether a folder is in use hold its lock for a moment.
 _SECONDS_FOR_A_LOOK = 0.5
 _SIGNS = {"config.json", "status.json", "monitor.csv"}
 _NOT_RUNS = {"checkpoints", "tensorboard"}
@@ -74,12 +74,12 @@ class RunFolder:
         return RunConfig(RunSettings.from_json(settings, self.config), made_with)
 
     def write_status(self, status: Status) -> None:
-        """Say how the run stands, for people and programs that look at it from outside."""
+        """Write the status of the run, for people and programs that look at it from outside."""
         content = {k: v for k, v in dataclasses.asdict(status).items() if k != "error" or v is not None}
         write_atomically(self.status, json.dumps(content | {"updated": time.time()}, indent=2).encode() + b"\n")
 
     def read_status(self) -> Status:
-        """Return how the run stands; one that says it is running but has no process was interrupted."""
+        """Return the status of the run; one that says it is running but has no process was interrupted."""
         try:
             status = msgspec.json.decode(self.status.read_bytes(), type=Status)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -117,7 +117,7 @@ class RunFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out; the lock goes with the process, however it ends."""
+        """Keep other processes out; the lock is released when the process ends, however it ends."""
         self.make()
         with (self.path / "lock").open("a+") as file:
             deadline = time.monotonic() + _SECONDS_FOR_A_LOOK
@@ -144,7 +144,7 @@ class RunFolder:
 
 
 def _take(file: IO[str], kind: int) -> bool:
-    """Take a lock, if it is free; it goes when the file is closed."""
+    """Take a lock, if it is free; it is released when the file is closed."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:

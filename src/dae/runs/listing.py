@@ -28,7 +28,7 @@ def list_runs(config: ListingConfig) -> int:
     heads = ("run", "state", "frames", "last-100", "frames/s")
     print(_table([heads, *rows]) if rows else f"no runs in {config.folder}")
     if foreign:
-        print(f"{foreign} more with files of a run, but without settings that can be read")
+        print(f"{foreign} more with files of a run, but without readable settings")
     return 0
 
 

@@ -1,11 +1,11 @@
-"""What a run writes down about itself: how it stands, and what it was made with."""
+"""What a run records about itself: its status, and what it was made with."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 
 class State(StrEnum):
-    """How a run stands."""
+    """The state of a run."""
 
     RUNNING = "running"
     STOPPED = "stopped"  # by a signal
@@ -16,7 +16,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Status:
-    """How a run stood when it last said so."""
+    """The status of a run when it was last written."""
 
     state: State = State.INTERRUPTED
     frames: int = 0

@@ -1,4 +1,4 @@
-"""The settings that make a run what it is, and what is written down of them."""
+"""The settings that define a run, and how they are written to files."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class _Chosen:
     network: Annotated[str, one_of(name for f in families() for name in f.network_names)] = "baseline"
     """Size of the network: the paper's baseline, wide, or deep (images of Atari's size)."""
     preset: Annotated[str, one_of(name for f in families() for name in f.presets)] = "paper"
-    """What the other options are by default: the paper's settings, or a run of minutes."""
+    """What the other options are by default: the paper's settings, or a run of a few minutes."""
     seed: int = 0
     """Seed of the network, the actions and the environments."""
     frames: Annotated[int, COUNT] = 10_000_000
@@ -40,10 +40,10 @@ class _Chosen:
 
 @dataclass(frozen=True)
 class _Varied:
-    """What the paper or its authors varied beside PPO's settings."""
+    """What the paper or its authors varied besides PPO's settings."""
 
     separate_networks: bool = False
-    """Give policy and critic a network each."""
+    """Use separate networks for policy and critic."""
     extra_mlp: bool = False
     """Put 64-64 hidden layers between trunk and heads, as the authors' GAE runs had."""
     atari_trunk: Literal["paper", "code"] = "paper"
@@ -68,7 +68,7 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
         return str(Path(self.env.replace("/", "-")) / f"{self.advantage}-{self.network}" / f"seed-{self.seed}")
 
     def checked(self) -> Self:
-        """Refuse what no run can have; what concerns the environment is checked where it is made."""
+        """Refuse invalid settings; those that concern the environment are checked when it is made."""
         require("env", self.env, Rule("an environment id, such as MinAtar/Breakout-v1", bool))
         self._require_counts()
         require_estimator(self.advantage)
@@ -107,14 +107,14 @@ WITHOUT_EFFECT = frozenset({"seed", "device", "torch_compile", "preset"})
 def require_names(settings: Any, known: tuple[str, ...], where: Path) -> None:
     """Refuse names that are not settings."""
     if not isinstance(settings, Mapping):
-        raise UserError(f"{where}: its settings are a {type(settings).__name__}, not names with values")
+        raise UserError(f"{where}: its settings are a {type(settings).__name__}, not a table of names and values")
     for name in settings:
         if name not in known:
             raise UserError(f"{where}: {name!r} is not a setting{nearest(name, known)}")
 
 
 def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse to continue what has other settings."""
+    """Refuse to continue a run with different settings."""
     differing = [
         f"{name} is {stored.get(name)!r} there and {value!r} here"
         for name, value in given.items()
@@ -122,7 +122,7 @@ def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, An
     ]
     if differing:
         raise UserError(
-            f"{folder} holds a run with other settings ({'; '.join(differing)}): give the same, or another --out"
+            f"{folder} holds a run with different settings ({'; '.join(differing)}): use the same, or another --out"
         )
 
 

@@ -1,4 +1,4 @@
-"""Where errors meet the user: those that are the user's to solve become one line, all others keep their traceback."""
+"""How errors reach the user: those that the user can fix become one line, all others keep their traceback."""
 
 import sys
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from dae.terminal.signals import Stopped
 
 
 def announce(line: str) -> None:
-    """Say something that the user should know, beside the output."""
+    """Print a line that the user should know to stderr."""
     print(f"dae: {line}", file=sys.stderr, flush=True)
 
 
@@ -23,6 +23,6 @@ def exit_code_of(command: Callable[[], int]) -> int:
     except UserError as error:
         announce(one_line(error))
         return error.exit_code
-    except OSError as error:  # the disk or the system says no
+    except OSError as error:  # a full disk, missing permissions, …
         announce(one_line(error))
         return 2

@@ -46,7 +46,7 @@ def option_name(field: str) -> str:
 
 
 def _with_values(what: Callable[..., Any], arguments: Sequence[str]) -> list[str]:
-    """Write out what a switch alone says: --dry-run is --dry-run True."""
+    """Expand a switch without a value: --dry-run is --dry-run True."""
     fields = dataclasses.fields(what) if dataclasses.is_dataclass(what) else ()
     switches = {option_name(field.name) for field in fields if field.type is bool}
     words: list[str] = []

@@ -1,4 +1,4 @@
-"""How far a long piece of work is: a live bar on a terminal, now and then a line elsewhere."""
+"""The progress of a long piece of work: a live bar on a terminal, elsewhere a line from time to time."""
 
 import sys
 import time
@@ -13,11 +13,11 @@ _SECONDS_BETWEEN_LINES = 20.0
 
 
 class WorkProgress:
-    """Units done, units a second, time left, and whatever else there is to tell."""
+    """Units done, units per second, time left, and any further text."""
 
     def __init__(self, total: int, start: int, unit: str) -> None:
         self._total, self._start, self._unit = total, start, unit
-        self.rate = 0.0  # units a second
+        self.rate = 0.0  # units per second
         self._began = time.monotonic()
         self._printed = self._began
         self._done = start
@@ -46,13 +46,13 @@ class WorkProgress:
             self._bar.stop()
 
     def advance(self, more: int, phase: str, news: str) -> None:
-        """Count more units as done; several threads may tell."""
+        """Count more units as done; several threads may call this."""
         with self._lock:
             self._done += more
             self.update(self._done, phase, news)
 
     def update(self, done: int, phase: str, news: str, *, rate_counts: bool = True) -> None:
-        """Show how far it is. A phase that does something else than the rest leaves the rate as it was."""
+        """Show the progress. A phase that does other work than the rest does not change the rate."""
         if rate_counts:
             self.rate = (done - self._start) / max(1e-9, time.monotonic() - self._began)
         if self._bar is not None:

@@ -1,7 +1,7 @@
 """Exact answers on finite MDPs, in numpy float64: what the estimators of the paper converge to.
 
 An oracle for tests and a place to study: nothing here samples or learns, and nothing is shared with `dae.core`.
-`docs/theory.md` tells the story; `dae theory` prints a worked case.
+`docs/theory.md` explains it; `dae theory` prints a worked case.
 """
 
 from dae.theory.exact import (

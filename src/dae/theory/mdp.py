@@ -34,7 +34,7 @@ class FiniteMDP:
                 f"transition has shape {self.transition.shape}: it must be {(states, actions, states)}, (S, A, S)"
             )
         if self.start.shape != (states,):
-            raise InvalidValue(f"start has shape {self.start.shape}: it must be {(states,)}, one probability a state")
+            raise InvalidValue(f"start has shape {self.start.shape}: it must be {(states,)}, one probability per state")
         require_distribution("transition", self.transition)
         require_distribution("start", self.start)
         if not 0 <= self.gamma <= 1:
@@ -64,9 +64,9 @@ def require_policy(mdp: FiniteMDP, policy: Floats) -> None:
 
 
 def require_states(name: str, mdp: FiniteMDP, table: Floats) -> None:
-    """The table has one number a state."""
+    """The table has one number per state."""
     if table.shape != (mdp.n_states,):
-        raise InvalidValue(f"{name} has shape {table.shape}: it must be ({mdp.n_states},), one number a state")
+        raise InvalidValue(f"{name} has shape {table.shape}: it must be ({mdp.n_states},), one number per state")
 
 
 def require_steps(n: int) -> None:
@@ -78,7 +78,7 @@ def require_steps(n: int) -> None:
 def require_distribution(name: str, probabilities: Floats) -> None:
     """Probabilities along the last axis are not negative and sum to 1."""
     if not (probabilities >= 0).all() or not np.allclose(probabilities.sum(-1), 1, rtol=0, atol=1e-9):
-        raise InvalidValue(f"{name} holds no distribution: entries must be >= 0 and sum to 1 along the last axis")
+        raise InvalidValue(f"{name} is not a distribution: entries must be >= 0 and sum to 1 along the last axis")
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def sample(mdp: FiniteMDP, policy: Floats, *, n_rows: int, n_steps: int, rng: np
 
 
 def _draw(probabilities: Floats, rng: np.random.Generator) -> Indices:
-    """Draw one index a row by inverting its cumulative distribution."""
+    """Draw one index per row by inverting its cumulative distribution."""
     cumulative = probabilities.cumsum(-1)
     indices: Indices = (cumulative <= rng.random((len(cumulative), 1)) * cumulative[:, -1:]).sum(-1)
     return indices

@@ -158,7 +158,7 @@ def test_a_run_that_dies_without_getting_further_is_given_up(
 ) -> None:
     monkeypatch.setattr("dae.experiments.training.run.make_model", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     assert main(["sweep", *cartpoles(tmp_path), "--advantages", "dae", "--retries", "1"]) == 1
-    assert "died 2 times without getting further (exit code -9)" in capsys.readouterr().err
+    assert "died 2 times without making progress (exit code -9)" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("forks")
@@ -187,7 +187,7 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
         (["--envs", "MinAtar/Brekout-v1"], "environment 'MinAtar/Brekout-v1' is not known; did you mean"),
         (["smoke", "--settings", "pictures=maybe"], "maybe"),
         (["smoke", "--envs", "CartPole-v1", "CartPole-v1"], "each must be named once"),
-        (["smoke", "--gpus-per-run", "1"], "only --launcher ray hands out GPUs"),
+        (["smoke", "--gpus-per-run", "1"], "only --launcher ray can assign GPUs"),
         (["smoke", "--jobs", "-1"], "jobs is -1: it must be at least 0"),
         (["smoke", "--settings", "frames="], "'' is not a whole number, such as 12345, 500K or 10M"),
         (["smkoe"], "suite is 'smkoe': it must be one of minatar, atari, ablation, smoke"),
@@ -221,7 +221,7 @@ def test_runs_with_other_settings_are_left_alone(tmp_path: Path, capsys: pytest.
     words = [*cartpoles(tmp_path, frames="600"), "--advantages", "dae"]
     assert main(["sweep", *words]) == 0
     assert main(["sweep", *words, "--settings", *SMALL, "frames=700"]) == 2
-    assert "holds a run with other settings (frames is 600 there and 700 here)" in capsys.readouterr().err
+    assert "holds a run with different settings (frames is 600 there and 700 here)" in capsys.readouterr().err
 
 
 def start_driver(words: list[str], log: Path) -> Fork:

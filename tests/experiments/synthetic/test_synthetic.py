@@ -198,7 +198,7 @@ def test_a_table_without_its_settings_is_left_alone(tmp_path: Path, capsys: pyte
     (tmp_path / "settings.json").unlink()
     before = (tmp_path / "synthetic.csv").read_bytes()
     assert main([*words, "--iterations", "9"]) == 2
-    assert "is there without its settings.json" in capsys.readouterr().err
+    assert "exists without its settings.json" in capsys.readouterr().err
     assert (tmp_path / "synthetic.csv").read_bytes() == before
 
 
@@ -221,4 +221,4 @@ def test_a_torn_table_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
     content = (tmp_path / "synthetic.csv").read_text()
     (tmp_path / "synthetic.csv").write_text(content[: len(content) // 2])
     assert main(words) == 2
-    assert "is not as it was written" in capsys.readouterr().err
+    assert "was damaged or changed" in capsys.readouterr().err

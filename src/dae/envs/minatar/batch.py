@@ -102,7 +102,7 @@ class MinAtarBatch:
         self.n_threads = min(n_threads, numba.get_num_threads())
         self._at_first_start = False
         self._states: States = np.zeros(n_envs, state_dtype(self.rules.FIELDS))
-        # Where the loop leaves what an ended episode was: read within the step, so these need not be new each time.
+        # The loop writes the data of ended episodes here. It is read within the step, so the arrays can be reused.
         self._at_end = (self._planes(), np.empty(n_envs, np.float32), np.empty(n_envs, np.int32))
         with announced(game.replace("_", " ").title()):
             self.reset(secrets.randbits(63) if seed is None else seed)
@@ -134,7 +134,7 @@ class MinAtarBatch:
     def reset(self, seed: int | Sequence[int] | None = None, *, mask: Flags | None = None) -> Flags:
         """Start new episodes, everywhere or where `mask` says so, and return the observations of all.
 
-        With a seed the random streams start anew too; one seed serves all environments, a sequence gives each its own.
+        With a seed the random streams restart too; one seed serves all environments, a sequence gives each its own.
         The first reset of a batch is the start that its own seed gave it.
         """
         if self._at_first_start and seed is None and mask is None:
@@ -205,7 +205,7 @@ class MinAtarBatch:
     def _require_actions(self, actions: ArrayLike) -> NDArray[np.int64]:
         chosen = np.asarray(actions)
         if chosen.shape != (self.n_envs,):
-            raise ValueError(f"actions have shape {chosen.shape}: it must be ({self.n_envs},), one an environment")
+            raise ValueError(f"actions have shape {chosen.shape}: it must be ({self.n_envs},), one per environment")
         if chosen.dtype.kind not in "iu":
             raise TypeError(f"actions have dtype {chosen.dtype}: it must be an integer dtype")
         chosen = np.ascontiguousarray(chosen, np.int64)
@@ -243,7 +243,7 @@ class MinAtarBatch:
             slots = everywhere if indices is None else np.atleast_1d(everywhere[indices])
         except IndexError as error:
             raise ValueError(
-                f"indices {indices!r} do not name environments of 0 to {self.n_envs - 1}: {error}"
+                f"indices {indices!r} are not all environments from 0 to {self.n_envs - 1}: {error}"
             ) from error
         if slots.shape != state.shape or len(np.unique(slots)) != slots.size:
             raise ValueError(

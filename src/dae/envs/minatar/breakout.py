@@ -1,4 +1,4 @@
-"""Breakout: keep the ball in play with the paddle and break three rows of bricks; a cleared wall is built anew."""
+"""Breakout: keep the ball in play with the paddle and break three rows of bricks; a cleared wall is rebuilt."""
 
 import numpy as np
 from numba import njit

@@ -79,12 +79,12 @@ class MinAtar(Family):
 
 
 def register_minatar() -> None:
-    """Make the ids known to `gymnasium.make` and `gymnasium.make_vec`; ids that are taken are left alone."""
+    """Register the ids for `gymnasium.make` and `gymnasium.make_vec`; ids that are taken are left unchanged."""
     taken = [env_id for env_id in MINATAR_IDS if env_id in gym.registry]
     if any(gym.registry[env_id].entry_point != "dae.envs.minatar:MinAtarEnv" for env_id in taken):
         gym.logger.warn(
-            f"{taken[0]} and others are registered by another package: gymnasium.make gives its environments, "
-            "dae.make_vec_env ours"
+            f"{taken[0]} and others are registered by another package: gymnasium.make makes its environments, "
+            "dae.make_vec_env those of dae"
         )
     for env_id, options in MINATAR_IDS.items():
         if env_id not in gym.registry:

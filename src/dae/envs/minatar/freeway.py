@@ -23,7 +23,7 @@ FIELDS = (
     Field("time_left", 0, TIME_LIMIT),
     Field("car_x", 0, 9, (8,)),  # the car of lane i drives in row i + 1
     Field("car_timer", 0, 5, (8,)),
-    Field("car_speed", -5, 5, (8,)),  # frames a move less one; negative drives left
+    Field("car_speed", -5, 5, (8,)),  # frames per move minus one; negative drives left
 )
 
 

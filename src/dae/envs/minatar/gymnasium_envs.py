@@ -1,4 +1,4 @@
-"""MinAtar as gymnasium knows environments: one of them, and a vector of them."""
+"""MinAtar with gymnasium's interfaces: a single environment, and a vector of environments."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -74,7 +74,7 @@ def start_range(states, planes, restart):
 
 
 def _find_invalid(actions, n_actions):
-    """The first environment whose action is none of 0, …, n_actions − 1, or -1."""
+    """Return the first environment whose action is not one of 0, …, n_actions − 1, or -1 if all are valid."""
     for i in range(len(actions)):
         if actions[i] < 0 or actions[i] >= n_actions:
             return i
@@ -83,11 +83,11 @@ def _find_invalid(actions, n_actions):
 
 @cache
 def _say_that_nothing_is_cached() -> None:
-    print("dae: compiled code cannot be kept here; set NUMBA_CACHE_DIR to a writable folder", file=sys.stderr)
+    print("dae: compiled code cannot be cached here; set NUMBA_CACHE_DIR to a writable folder", file=sys.stderr)
 
 
 def _compile(function: Any, **options: Any) -> Any:
-    """Compile with Numba, with its disk cache where there is a place for it."""
+    """Compile with Numba, with its disk cache where a folder for it is writable."""
     try:
         return njit(function, cache=True, **options)
     except RuntimeError:  # Numba found no folder that can be written to
@@ -116,7 +116,7 @@ def compiled(loop: FunctionType, game: ModuleType, parallel: bool = False) -> An
 
 @contextmanager
 def announced(name: str, patience: float = 1.0) -> Iterator[None]:
-    """Tell the user what takes so long, if compilation does; a load from the cache stays silent."""
+    """Tell the user if compilation makes them wait; loading from the cache prints nothing."""
     start = time.perf_counter()
     message = f"dae: preparing MinAtar {name}; it is compiled for this machine once, then cached ..."
     timer = threading.Timer(patience, lambda: print(message, file=sys.stderr, flush=True))

@@ -1,4 +1,4 @@
-"""One random stream an environment: xoroshiro128++ (Blackman and Vigna), seeded by hashing (seed, index).
+"""One random stream per environment: xoroshiro128++ (Blackman and Vigna), seeded by hashing (seed, index).
 
 A game draws uniform numbers and nothing else, one for each draw of the `minatar` package and in the same order. So the
 package can be fed from the same stream, which is how the tests compare the two step by step.

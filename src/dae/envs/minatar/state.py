@@ -1,4 +1,4 @@
-"""How a game's state is laid out: one record of small integers an environment, so that a batch is one plain array."""
+"""The layout of a game's state: one record of small integers per environment, so that a batch is one plain array."""
 
 from typing import Any, NamedTuple
 
@@ -34,13 +34,13 @@ def state_dtype(fields: tuple[Field, ...]) -> np.dtype[np.void]:
 
 
 def require_valid(states: NDArray[np.void], fields: tuple[Field, ...]) -> None:
-    """Refuse a state whose numbers no game can have: compiled code would follow them out of its arrays."""
+    """Refuse a state with numbers that no game can have: compiled code would index outside its arrays."""
     if ((states["rng0"] | states["rng1"]) == 0).any():
-        raise ValueError("state holds an empty random stream; is this a snapshot of get_state()?")
+        raise ValueError("state holds an empty random stream; is this a snapshot from get_state()?")
     for field in BOOKKEEPING + fields:
         values = states[field.name]
         if values.size and not (field.low <= values.min() and values.max() <= field.high):
             raise ValueError(
                 f"state holds {field.name} from {values.min()} to {values.max()}: "
-                f"it must lie in [{field.low}, {field.high}]; is this a snapshot of get_state()?"
+                f"it must lie in [{field.low}, {field.high}]; is this a snapshot from get_state()?"
             )

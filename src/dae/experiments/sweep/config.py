@@ -44,7 +44,7 @@ class SweepConfig:
     """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on."""
 
     suite: tyro.conf.Positional[str] = ""
-    """The paper's experiments (minatar, atari, ablation), or a test of minutes (smoke); or give --envs."""
+    """The paper's experiments (minatar, atari, ablation), or a test of a few minutes (smoke); or use --envs."""
     envs: tuple[str, ...] = ()
     """Environments, in place of the suite's."""
     advantages: tuple[str, ...] = ()
@@ -60,9 +60,9 @@ class SweepConfig:
     settings: tuple[str, ...] = ()
     """Settings of all runs, as of `dae train`: frames=500K actors=128."""
     launcher: Literal["local", "ray"] = "local"
-    """Who trains: processes on this machine, or a Ray cluster (the run folders must be on a disk that all share)."""
+    """What trains the runs: processes on this machine, or a Ray cluster (all nodes must share the run folders)."""
     jobs: int = 0
-    """Runs at a time; 0 takes as many as there are cores for."""
+    """Runs at the same time; 0 for as many as the cores allow."""
     cpus_per_run: int = 1
     """Cores, and threads, of each run."""
     gpus_per_run: float = 0.0
@@ -70,9 +70,9 @@ class SweepConfig:
     ray_address: str | None = None
     """Address of a Ray cluster, or auto for one that runs on this machine; without it a local one is started."""
     retries: int = 2
-    """How often a run that died (was killed, ran out of memory) is started again without having got further."""
+    """How often a run that died (was killed, ran out of memory) is started again without making progress."""
     dry_run: bool = False
-    """Say what would run, and how long it would take, and do nothing."""
+    """Print what would run and how long it would take, without starting anything."""
     out: Path = field(default_factory=lambda: Path("runs"))
     """Folder that runs are kept in."""
 
@@ -102,7 +102,7 @@ class SweepConfig:
         for name, rule, holds in (
             ("seeds", "at least 1", self.seeds is None or self.seeds >= 1),
             ("first_seed", "at least 0", self.first_seed >= 0),
-            ("jobs", "at least 0 (0: as many as there are cores for)", self.jobs >= 0),
+            ("jobs", "at least 0 (0: as many as the cores allow)", self.jobs >= 0),
             ("cpus_per_run", "at least 1", self.cpus_per_run >= 1),
             ("gpus_per_run", "at least 0", self.gpus_per_run >= 0),
             ("retries", "at least 0", self.retries >= 0),
@@ -113,11 +113,11 @@ class SweepConfig:
             if len(set(getattr(self, name))) < len(getattr(self, name)):
                 raise UserError(f"{name} is {' '.join(getattr(self, name))}: each must be named once")
         if self.gpus_per_run and self.launcher != "ray":
-            raise UserError(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray hands out GPUs")
+            raise UserError(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray can assign GPUs")
         for text in self.settings:
             name, sign, _ = text.partition("=")
             if not sign or name in _THE_SWEEPS_OWN:
-                raise UserError(f"settings has {text!r}: it must be NAME=VALUE, and NAME not one of the sweep's own")
+                raise UserError(f"settings has {text!r}: it must be NAME=VALUE, with NAME not set by the sweep")
         return self
 
 
@@ -126,7 +126,7 @@ _THE_SWEEPS_OWN = ("env", "advantage", "network", "preset", "seed", "out", "conf
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run of the sweep: the words of its `dae train`, and what they mean."""
+    """A run of the sweep: the arguments of its `dae train`, and the settings they give."""
 
     words: tuple[str, ...]
     config: TrainConfig
@@ -141,7 +141,7 @@ class PlannedRun:
 
 
 def planned_runs(config: SweepConfig) -> list[PlannedRun]:
-    """Return the runs of a sweep, seed by seed, so that early results are of all kinds.
+    """Return the runs of a sweep, seed by seed, so that early results cover all combinations.
 
     Settings that no run can have are refused here.
     """
@@ -163,7 +163,7 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
 
 
 def _words(config: SweepConfig, network: str, advantage: str) -> list[str]:
-    """Return the options of `dae train`, but for the seed."""
+    """Return the options of `dae train`, except the seed."""
     named: dict[str, object] = {
         "advantage": advantage,
         "network": network,

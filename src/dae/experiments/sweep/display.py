@@ -1,4 +1,4 @@
-"""How far a sweep is: a live table on a terminal, now and then a line elsewhere."""
+"""The progress of a sweep: a live table on a terminal, elsewhere a line from time to time."""
 
 import sys
 import time
@@ -40,7 +40,7 @@ class SweepDisplay:
             self._live.stop()
 
     def update(self, jobs: "list[Job]", frames: int) -> None:
-        """Show how things stand, if it is time."""
+        """Update the display, if it is time."""
         now = time.monotonic()
         if now - self._shown < (_SECONDS_BETWEEN_LINES if self._live is None else _SECONDS_BETWEEN_TABLES):
             return

@@ -1,7 +1,7 @@
 """`dae sweep`: start what is missing, watch it, and start it again when it dies.
 
-Nothing about a sweep is kept but its run folders. How a run stands is read there, and whoever holds its lock trains it:
-so the same command continues after any interruption, and takes over what a dead process left.
+A sweep stores nothing but its run folders. The state of a run is read there, and the process that holds its lock
+trains it: so the same command continues after any interruption, and takes over the runs of dead processes.
 """
 
 import sys
@@ -76,7 +76,7 @@ class _Sweep:
     def run(self) -> int:
         """Go on until every run has finished or failed."""
         print(f"{len(self._jobs)} runs in {self._config.out}, {self._launcher.slots()} at a time", flush=True)
-        # Noted, and obeyed between two looks: never while a run is being started.
+        # Signals are noted, and handled between two checks of the runs: never while a run is being started.
         with StopSignals(at_once=False) as signals:
             try:
                 with self._display:
@@ -99,10 +99,10 @@ class _Sweep:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def _collect(self, job: Job) -> None:
-        """See whether a run has ended, and what follows from how it did."""
+        """Check whether a run has ended, and set its state by how it ended."""
         code = self._launcher.exit_code(job.handle)
         if code is None:
-            job.state = "running"  # also if it says that it has finished: its process has a little to do yet
+            job.state = "running"  # even if its status is finished: its process still has a little to do
             return
         job.handle = None
         taken = job.run.folder.is_locked()
@@ -110,13 +110,13 @@ class _Sweep:
             return
         job.state = "waiting"
         if taken or code == InUse.exit_code:
-            return  # someone else was faster; see what becomes of it
+            return  # another process has the run; check it again later
         if code >= 0 and code not in (130, 143):
             job.state, job.problem = "failed", _last_words(job)
             return
         job.deaths = 0 if job.run.folder.checkpoints.newest_frames() > job.frames_at_start else job.deaths + 1
         if job.deaths > self._config.retries:
-            job.state, job.problem = "failed", f"died {job.deaths} times without getting further (exit code {code})"
+            job.state, job.problem = "failed", f"died {job.deaths} times without making progress (exit code {code})"
 
     def _start_waiting(self) -> None:
         free = self._launcher.slots() - sum(job.state == "running" for job in self._jobs)
@@ -161,4 +161,4 @@ def _last_words(job: Job) -> str:
         lines = job.run.folder.log.read_text(errors="replace").split("\n")
     except OSError as error:
         return f"its log cannot be read: {error}"
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "its log is empty")

@@ -16,7 +16,7 @@ Kind = tuple[str, str, str]  # environment, network, advantage
 
 
 def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int]]) -> str:
-    """Return the plan, given of every run whether it is finished, and its frames so far."""
+    """Return the plan, given for every run whether it is finished, and its frames so far."""
     from dae.experiments.sweep.launchers import LocalProcesses
 
     known = recorded_speeds(config.out)

@@ -27,22 +27,22 @@ class Launcher(ABC):
 
     @abstractmethod
     def start(self, run: PlannedRun) -> Any:
-        """Start a run and return a handle of it."""
+        """Start a run and return a handle for it."""
 
     @abstractmethod
     def exit_code(self, handle: Any) -> int | None:
-        """Return how a run ended, None while it runs; negative if it was killed, as of `subprocess`."""
+        """Return how a run ended, None while it runs; negative if it was killed, as in `subprocess`."""
 
     @abstractmethod
     def stop(self, handle: Any) -> None:
         """Ask a run to write a checkpoint and end."""
 
     def close(self) -> None:  # noqa: B027 (not all have something to close)
-        """Give back what was taken."""
+        """Release what the launcher holds."""
 
 
 class LocalProcesses(Launcher):
-    """One process per run. It has a session of its own: what stops the sweep does not stop it unasked."""
+    """One process per run. It has its own session, so that a signal to the sweep does not reach it directly."""
 
     def __init__(self, config: SweepConfig) -> None:
         self._slots = config.jobs or max(1, len(os.sched_getaffinity(0)) // config.cpus_per_run)
@@ -90,8 +90,8 @@ class RayCluster(Launcher):
             there = self._ray.cluster_resources()
             self.close()
             raise UserError(
-                f"a run needs {config.cpus_per_run} CPUs and {config.gpus_per_run:g} GPUs, and this machine has "
-                f"{there.get('CPU', 0):g} and {there.get('GPU', 0):g}: ask for less, or give a cluster's --ray-address"
+                f"a run needs {config.cpus_per_run} CPUs and {config.gpus_per_run:g} GPUs, but this machine has "
+                f"{there.get('CPU', 0):g} and {there.get('GPU', 0):g}: ask for less, or pass a cluster's --ray-address"
             )
 
     def _cluster(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class RayCluster(Launcher):
 
 
 def _train_in_worker(words: tuple[str, ...], log: str, folder: str) -> int:
-    """Be `dae train` in a worker of Ray, which does not use its output or working directory for anything else."""
+    """Run `dae train` in a Ray worker, which does not use its output or working directory for anything else."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # Ray's would exit without a checkpoint
     os.chdir(folder)
     with Path(log).open("ab") as file:

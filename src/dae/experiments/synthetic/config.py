@@ -35,9 +35,9 @@ class SyntheticConfig:
     trajectories: int = 4
     """Walks along the chain between two updates."""
     critic_steps: int = 4
-    """Gradient steps of the critic in an iteration, each on all walks of it."""
+    """Gradient steps of the critic per iteration, each on all walks of the iteration."""
     policy_steps: int = 1
-    """Gradient steps of the policy in an iteration."""
+    """Gradient steps of the policy per iteration."""
     critic_learning_rate: float = 0.001
     """Adam's step size for the critic."""
     policy_learning_rate: float = 0.01
@@ -47,14 +47,14 @@ class SyntheticConfig:
     hidden: int = 256
     """Width of the critic's two hidden layers."""
     device: str = "auto"
-    """Where it is computed: auto, cpu, cuda."""
+    """Device to compute on: auto, cpu, cuda."""
     threads: int = 0
-    """Groups of seeds that train at a time, one CPU core each; 0 takes all cores."""
+    """Groups of seeds that train at the same time, one CPU core each; 0 for all cores."""
     out: Path = field(default_factory=lambda: Path("synthetic"))
     """Folder for data, figures and summary."""
 
     def checked(self) -> Self:
-        """Refuse what cannot be run."""
+        """Refuse settings that cannot work."""
         counts = ("seeds", "states", "iterations", "trajectories", "critic_steps", "policy_steps", "hidden")
         rates = ("critic_learning_rate", "policy_learning_rate", "adam_eps")
         rules = [(name, "at least 1", getattr(self, name) >= 1) for name in counts]

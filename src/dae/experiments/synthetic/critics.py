@@ -1,9 +1,9 @@
 """The critics of many seeds, small networks side by side, with their gradients written out.
 
-A walk along the chain visits every state once, in order, whatever is done in it. So the inputs of a critic are always
+A walk along the chain visits every state once, in order, whatever the actions. So the inputs of a critic are always
 the same: the one-hot codes of all states, which together are the identity matrix I. Its first layer computes
 W I + b = W + b; there is no product to do. And all walks of an iteration need the outputs at the same states: they are
-computed once, not once a walk, and the gradients of the walks meet there. Both change nothing but the order in which
+computed once, not once per walk, and the gradients of the walks are summed there. Both change only the order in which
 sums are added.
 
 Matrices have the layout of PyTorch's Linear, (outputs, inputs), with one axis for the seeds before; columns are states.
@@ -21,7 +21,7 @@ _relu_backward = torch.ops.aten.threshold_backward.grad_input
 class Critics:
     """Networks with two hidden layers, (S, heads, L) outputs for L states, and an Adam for all of them.
 
-    Only those in the slice `present` compute; the others have zeros for outputs and stay as they are.
+    Only the networks in the slice `present` are computed; the others output zeros and stay unchanged.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Critics:
             for weight, bias in zip(self.weights, self.biases, strict=True)
         ]
         self._outputs = torch.zeros(len(self.weights[0]), heads, states, device=self.weights[0].device)
-        # All memory that a step needs, so that none is asked for while it runs.
+        # All memory that a step needs, so that none is allocated while it runs.
         self._first, self._second, self._upstream = (torch.empty_like(self._layers[0].weight) for _ in range(3))
 
     def forward(self) -> Tensor:

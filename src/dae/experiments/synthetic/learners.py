@@ -1,8 +1,8 @@
 """Actor-critics on the chain, one for each seed, trained as one computation.
 
 Seeds train in groups. A seed always has the same place in its group (seed 23 the fourth in the second), and tensors
-always have room for a whole group, whoever is there: so every number is rounded the same way, and a seed's results are
-the same bits whatever other seeds run beside it.
+always have room for a whole group, even if seeds are missing: so every number is rounded the same way, and a seed's
+results are the same bits whatever other seeds run beside it.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +21,7 @@ GROUP = 20  # enough to make the calls worth while, few enough for a core's cach
 
 
 def grouped(seeds: Sequence[int]) -> list[list[int]]:
-    """Cut seeds into neighbours that train together."""
+    """Split seeds into groups of neighbours that train together."""
     cut: list[list[int]] = []
     for seed in sorted(seeds):
         if cut and cut[-1][-1] == seed - 1 and seed % GROUP:
@@ -71,7 +71,7 @@ class Estimator(ABC):
         self.gamma, self.lam = gamma, lam
 
     def prepare(self, walks: Walks, outputs: Tensor) -> None:  # noqa: B027 (most have nothing to prepare)
-        """Once an iteration, before the critic changes."""
+        """Prepare, once per iteration, before the critic changes."""
 
     @abstractmethod
     def loss(self, walks: Walks, outputs: Tensor) -> Tensor:

@@ -47,10 +47,10 @@ class Results:
         return self.folder / "means.csv"
 
     def open(self, made_with: Provenance) -> None:
-        """Take over what the folder holds already; refuse it if its settings are others."""
+        """Load the results that the folder already holds; refuse it if its settings differ."""
         described = self.folder / "settings.json"
         if self.table.exists() and not described.exists():
-            raise UserError(f"{self.table} is there without its settings.json: choose another --out")
+            raise UserError(f"{self.table} exists without its settings.json: choose another --out")
         if not described.exists():
             content = json.dumps({"settings": self._settings, "made_with": dataclasses.asdict(made_with)}, indent=2)
             write_atomically(described, content.encode() + b"\n")
@@ -106,7 +106,7 @@ class Results:
                 raise ValueError("rows are missing")
         except (ValueError, StopIteration) as error:
             raise UserError(
-                f"{self.table} is not as it was written ({error}): move it away to start anew, or choose another --out"
+                f"{self.table} was damaged or changed ({error}): move it to start from scratch, or choose another --out"
             ) from error
-        # They were computed in single precision: this gives the very numbers back that were written.
+        # They were computed in single precision: this restores exactly the numbers that were written.
         self._curves = {key: np.array(rows, np.float32).astype(np.float64) for key, rows in collected.items()}

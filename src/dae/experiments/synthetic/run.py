@@ -1,4 +1,4 @@
-"""`dae synthetic`: train what is missing, then draw and tell."""
+"""`dae synthetic`: train what is missing, then draw the figure and print the summary."""
 
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from threading import Event
@@ -98,4 +98,4 @@ def _device(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         first_line = str(error).splitlines()[0]
-        raise UserError(f"device is {name!r}: it must be one that is there, auto or cpu ({first_line})") from error
+        raise UserError(f"device is {name!r}: it must be an available device, auto or cpu ({first_line})") from error

@@ -9,14 +9,14 @@ from dae.experiments.training.state import Counters, take_checkpoint
 from dae.runs import Checkpoint, State
 
 _SECONDS_BETWEEN_STATUS = 5.0
-# A state is kept in memory for the case of a signal; taking it costs at most this share of the time.
+# A state is kept in memory in case of a signal; taking it costs at most this share of the time.
 _SHARE_FOR_STATES = 0.01
 
 
 class Checkpointer:
-    """Keeps the state at the start of this iteration, or of one shortly before, and writes it now and then.
+    """Keeps the state at the start of this iteration, or of one shortly before, and writes it from time to time.
 
-    Of processes that train together each has one; they decide together, and the first one's recorder writes.
+    Each of several processes that train together has one; they decide together, and the first one's recorder writes.
     """
 
     def __init__(self, config: TrainConfig, agent: PPO, counters: Counters, recorder: Recorder) -> None:

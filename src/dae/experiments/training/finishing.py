@@ -12,7 +12,7 @@ from dae.terminal.signals import StopSignals
 
 
 def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSignals) -> None:
-    """Play until completed episodes hold as many frames as the run has, at most as long again as the run was."""
+    """Play until completed episodes hold as many frames as the run has, but for at most as many frames again."""
     env, obs, frames = agent.env, agent._last_obs, recorder.frames
     assert env is not None
     furthest = frames + config.frames

@@ -38,7 +38,7 @@ class Recorder:
 
     @property
     def seconds(self) -> float:
-        """Seconds of training, waiting for a resume left out."""
+        """Seconds of training, without the pauses before a resume."""
         return self._earlier_seconds + time.monotonic() - self._began
 
     @property
@@ -67,7 +67,7 @@ class Recorder:
         """Write episodes of all processes."""
 
     def flush(self) -> int | None:
-        """Bring all episodes to the disk and return the size of their file, if this process writes it."""
+        """Flush all episodes to the disk and return the size of their file, if this process writes it."""
         return None
 
     def show(self, frames: int, phase: str) -> None:
@@ -77,13 +77,13 @@ class Recorder:
         """Print a line."""
 
     def write_status(self, state: State, error: str | None = None) -> None:
-        """Write down how the run stands."""
+        """Write the status of the run."""
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint."""
 
     def keep_traceback(self) -> str:
-        """Write down the error that is being handled, and say where."""
+        """Write the traceback of the current error to a file, and return a text that names it."""
         return ""
 
     def __enter__(self) -> Self:

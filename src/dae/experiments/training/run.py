@@ -79,7 +79,7 @@ def _run(session: _Session) -> int:
 
 
 def _stop(session: _Session, stopped: Stopped) -> int:
-    """Keep the state, and say how to go on."""
+    """Save the state, and say how to continue."""
     session.checkpointer.save()
     session.recorder.write_status(State.STOPPED)
     session.recorder.say(
@@ -89,11 +89,11 @@ def _stop(session: _Session, stopped: Stopped) -> int:
 
 
 def _fail(session: _Session, error: Exception) -> int:
-    """Keep the last good state, and say in one line what went wrong; what nobody foresaw keeps its traceback."""
+    """Save the last good state, and report the error in one line; an unexpected one keeps its traceback."""
     foreseen = isinstance(error, NotFiniteError | UserError | OSError)
     message = one_line(error) if foreseen else f"{type(error).__name__}: {one_line(error)}"
     if parallel.size() > 1 and not foreseen:
-        message += " (or another process of this training has ended: see what it said)"
+        message += " (or another process of this run has ended: see its output)"
     details = ""
     with contextlib.suppress(OSError):  # a full disk is what may have gone wrong
         session.checkpointer.save()
@@ -104,7 +104,7 @@ def _fail(session: _Session, error: Exception) -> int:
 
 
 def _conclude(session: _Session) -> int:
-    """Say what came out, and draw it. The run is finished: what goes wrong here changes nothing about that."""
+    """Print and draw the results. The run is finished: an error here does not change that."""
     print(describe_scores(session.config, session.folder.read_episodes(), session.recorder.seconds), flush=True)
     code = _draw(session.config, session.folder, session.agent) if session.config.pictures else 0
     print(next_steps(session.folder), flush=True)
@@ -145,7 +145,7 @@ def _look_at_finished(folder: RunFolder, config: TrainConfig) -> int:
 
 
 def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) -> _Session:
-    """Make what a run needs, or bring it back from the newest checkpoint. Mistakes show before anything is written."""
+    """Make what a run needs, or restore it from the newest checkpoint. Errors are found before anything is written."""
     begun = parallel.broadcast(folder.exists)
     share = share_of(config, parallel.size())
     env = make_env(share)

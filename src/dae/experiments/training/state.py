@@ -30,7 +30,7 @@ class Counters:
     monitor_size: int | None = None  # bytes of the episode file
     episodes: int = 0
     completed_frames: int = 0  # in completed episodes
-    restarts: int = 0  # how often environments that cannot be restored had to start anew
+    restarts: int = 0  # how often environments that cannot be restored had to be restarted
 
 
 def take_checkpoint(config: TrainConfig, agent: PPO, counters: Counters, *, exact: bool) -> Checkpoint:
@@ -50,11 +50,11 @@ def take_checkpoint(config: TrainConfig, agent: PPO, counters: Counters, *, exac
 
 
 def require_as_many_processes(checkpoint: Checkpoint, folder: RunFolder) -> None:
-    """Refuse to continue with another number of processes: each has actors of its own."""
+    """Refuse to continue with a different number of processes: each has its own actors."""
     processes = sum(name.startswith("state") for name in checkpoint.parts)
     if processes != parallel.size():
         raise UserError(
-            f"{folder.path} was trained by {processes} process(es), not {parallel.size()}: continue it with as many"
+            f"{folder.path} was trained by {processes} process(es), not {parallel.size()}: use the same number"
         )
 
 
@@ -75,7 +75,7 @@ def share_checkpoint(checkpoint: Checkpoint | None) -> Checkpoint | None:
 
 
 def _of_rank(name: str, rank: int) -> str:
-    """Name a part of another process than the first; the agent is the same in all."""
+    """Name a part that belongs to a process other than the first; the agent is the same in all."""
     stem, ending = name.split(".")
     return name if rank == 0 or name == AGENT else f"{stem}_{rank}.{ending}"
 
@@ -113,8 +113,8 @@ def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Che
         counters.restarts += 1
         if parallel.rank() == 0:
             announce(
-                f"{config.env} cannot be restored exactly: its episodes start anew from seeds of their own (restart "
-                f"{counters.restarts}), and those that were under way are not scored"
+                f"{config.env} cannot be restored exactly: its episodes start again with new seeds (restart "
+                f"{counters.restarts}), and episodes that were in progress are not scored"
             )
         env.seed((parallel.own_seed(config.seed) + 1_000_003 * counters.restarts) % 2**32)
         agent._last_obs = env.reset()  # type: ignore[assignment]
@@ -135,6 +135,6 @@ def _announce_continuation(folder: RunFolder, checkpoint: Checkpoint) -> None:
     threads, now = folder.read_config().made_with.threads, torch.get_num_threads()
     if threads != now:
         announce(
-            f"the run began with {threads} threads and goes on with {now}: sums are added in another order, so that it "
-            f"will not be bit for bit the same; --threads {threads} would make it so"
+            f"the run began with {threads} threads and continues with {now}: sums are added in a different order, so "
+            f"the result will not be bit for bit the same; use --threads {threads} to make it so"
         )
