@@ -17,7 +17,7 @@ class Atari(Family):
     prefix = "ALE/"
     protocol = Protocol(tuple(f"ALE/{game}-v5" for game in paper_games("atari")), frames=40_000_000, seeds=10)
     presets = {  # noqa: RUF012
-        "paper": {"frames": 40_000_000},
+        "paper": {"frames": protocol.frames},
         "quick": {"actors": 8, "frames": 1_000_000, "finishing": False},
     }
     frames_per_step = 4

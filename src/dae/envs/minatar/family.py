@@ -35,7 +35,7 @@ class MinAtar(Family):
     prefix = "MinAtar/"
     protocol = Protocol(tuple(f"MinAtar/{game}-v1" for game in paper_games("minatar")), frames=10_000_000, seeds=50)
     presets = {  # noqa: RUF012
-        "paper": {"frames": 10_000_000},
+        "paper": {"frames": protocol.frames},
         "quick": {"actors": 128, "frames": 500_000, "finishing": False},
     }
 
