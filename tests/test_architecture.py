@@ -11,7 +11,7 @@ import dae
 
 PACKAGE = Path(dae.__file__).parent
 # What everyone may use: a few small modules that know nothing of the rooms.
-TOOLS = {"errors", "files", "lazy", "serialization"}
+TOOLS = {"errors", "files", "lazy", "rules", "serialization"}
 FACTS = {"catalog", "hyperparameters", "paper"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(TOOLS, TOOLS),
@@ -22,10 +22,9 @@ ALLOWED: dict[str, set[str]] = {
     "theory": TOOLS,
     "agent": {"core"} | TOOLS | FACTS,
     "envs": TOOLS | FACTS,
-    "presets": {"envs"} | TOOLS | FACTS,
     "runs": {"envs", "terminal"} | TOOLS | FACTS,
-    "experiments": {"core", "agent", "envs", "runs", "presets", "pictures", "terminal"} | TOOLS | FACTS,
-    "report": {"envs", "runs", "presets", "pictures", "terminal"} | TOOLS | FACTS,
+    "experiments": {"core", "agent", "envs", "runs", "pictures", "terminal"} | TOOLS | FACTS,
+    "report": {"envs", "runs", "pictures", "terminal"} | TOOLS | FACTS,
     "cli": {"theory", "experiments", "report", "runs", "terminal"} | TOOLS,
     "__init__": {"agent", "core", "envs", "experiments", "lazy"},
     "__main__": {"cli"},
@@ -68,7 +67,7 @@ def test_imports_run_one_way(path: Path) -> None:
     [
         ({"core"}, {"numpy", "gymnasium", "stable_baselines3", "numba"}),
         ({"theory"}, {"torch", "gymnasium", "stable_baselines3", "numba"}),
-        ({"report", "runs", "cli", "__init__", "presets", "terminal"} | FACTS | TOOLS, {"torch", "stable_baselines3"}),
+        ({"report", "runs", "cli", "__init__", "terminal"} | FACTS | TOOLS, {"torch", "stable_baselines3"}),
     ],
 )
 def test_rooms_keep_to_their_libraries(rooms: set[str], foreign: set[str]) -> None:

@@ -46,9 +46,9 @@ def test_theory_prints_a_worked_case_that_agrees_with_itself(gamma: str) -> None
     ("arguments", "message"),
     [
         (["--gamma", "2"], "gamma is 2.0: it must be in [0, 1]"),
-        (["--steps", "0"], "steps is 0: it must be at least 1"),
+        (["--steps", "0"], "steps is 0: it must be an integer of at least 1"),
         (["--states", "2"], "at least one ordinary state"),
-        (["--seed", "-1"], "seed is -1: it must be at least 0"),
+        (["--seed", "-1"], "seed is -1: it must be a number of at least 0"),
     ],
 )
 def test_a_mistake_gets_one_line_and_an_exit_code(arguments: list[str], message: str) -> None:

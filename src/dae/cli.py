@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from dae import __version__
 from dae.errors import UserError, nearest
+from dae.rules import check_fields
 from dae.terminal.boundary import exit_code_of
 from dae.terminal.options import read_options
 
@@ -75,6 +76,7 @@ def _run(name: str, *arguments: str) -> int:
         raise UserError(f"{name!r} is not a command{hint}")
     options = _load(COMMANDS[name].options)
     config = read_options(options, f"dae {name}", arguments) if isinstance(options, type) else options(list(arguments))
+    check_fields(config)
     if hasattr(config, "checked"):
         config = config.checked()
     code: int = _load(COMMANDS[name].run)(config)

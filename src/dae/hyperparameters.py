@@ -6,41 +6,16 @@ follow from the field.
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
-from dae.errors import InvalidValue
-
-
-class Rule(NamedTuple):
-    """What a value must be."""
-
-    text: str
-    holds: Callable[[Any], bool]
-
-
-def is_number(x: Any) -> bool:
-    return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
-
-
-def optional(rule: Rule, meaning: str) -> Rule:
-    """Return a rule that lets None pass."""
-    return Rule(f"{rule.text}, or None {meaning}", lambda x: x is None or rule.holds(x))
-
-
-COUNT = Rule("an integer of at least 1", lambda x: is_number(x) and isinstance(x, Integral) and int(x) >= 1)
-FRACTION = Rule("in [0, 1]", lambda x: is_number(x) and 0 <= x <= 1)
-NOT_NEGATIVE = Rule("a number of at least 0", lambda x: is_number(x) and x >= 0)
-POSITIVE = Rule("a positive number", lambda x: is_number(x) and x > 0)
-SWITCH = Rule("True or False", lambda x: isinstance(x, bool))
+from dae.rules import COUNT, FRACTION, NOT_NEGATIVE, POSITIVE, SWITCH, Rule, optional, require, ruled
 
 
 def setting(default: Any, rule: Rule, argument: str = "", *, scheduled: bool = False) -> Any:
     """Describe a field: its rule, its name in `dae.PPO` if that differs, and whether it can be a schedule there."""
-    return dataclasses.field(default=default, metadata={"rule": rule, "argument": argument, "scheduled": scheduled})
+    return ruled(default, rule, argument=argument, scheduled=scheduled)
 
 
 @dataclass(frozen=True)
@@ -113,12 +88,6 @@ def as_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {names[argument]: value for argument, value in arguments.items()}
 
 
-def check_settings(settings: Hyperparameters) -> None:
-    """Refuse settings of a run that cannot work."""
-    for field in dataclasses.fields(Hyperparameters):
-        require(field.name, getattr(settings, field.name), field.metadata["rule"])
-
-
 def check_arguments(arguments: Mapping[str, Any]) -> None:
     """Refuse arguments of PPO that cannot work."""
     for field in dataclasses.fields(Hyperparameters):
@@ -129,9 +98,3 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
 
 def or_schedule(rule: Rule) -> Rule:
     return Rule(f"{rule.text} or a schedule", lambda x: callable(x) or rule.holds(x))
-
-
-def require(name: str, value: Any, rule: Rule) -> None:
-    """Refuse a value, with the rule that it breaks."""
-    if not rule.holds(value):
-        raise InvalidValue(f"{name} is {value!r}: it must be {rule.text}")

@@ -107,7 +107,7 @@ def test_settings_of_an_older_version_have_the_defaults_of_what_came_later(tmp_p
         ({"frames": "many"}, r"Expected `int`, got `str` - at `\$.frames`"),
         ({"seed": True}, r"Expected `int`, got `bool`"),
         ({"gamma": None}, r"Expected `float`, got `null`"),
-        ({"frames": 0}, "frames is 0: it must be at least 1"),
+        ({"frames": 0}, "frames is 0: it must be an integer of at least 1"),
         ({"framse": 3}, r"'framse' is not a setting; did you mean frames\?"),
     ],
 )

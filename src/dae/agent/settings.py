@@ -11,7 +11,8 @@ from stable_baselines3.common.utils import LinearSchedule
 from dae.agent.policy import CriticHeadMixin
 from dae.catalog import EstimatorInfo
 from dae.errors import InvalidValue
-from dae.hyperparameters import POSITIVE, Hyperparameters, check_arguments, optional, or_schedule, require
+from dae.hyperparameters import Hyperparameters, check_arguments, or_schedule
+from dae.rules import POSITIVE, optional, require
 
 if TYPE_CHECKING:
     from dae.agent.interface import PPOInterface

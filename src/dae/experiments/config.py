@@ -5,12 +5,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from dae.errors import UserError, one_line
-from dae.hyperparameters import NOT_NEGATIVE, require
+from dae.rules import NOT_NEGATIVE, ruled
 from dae.runs import RunFolder, RunSettings
 from dae.runs.settings import preset_settings, require_names
 from dae.terminal.options import parse_count, read_options
@@ -20,9 +20,9 @@ from dae.terminal.options import parse_count, read_options
 class TrainConfig(RunSettings):
     """Train an agent. Run the same command again to continue a run that was stopped."""
 
-    threads: int = 0
+    threads: int = ruled(0, NOT_NEGATIVE)
     """CPU threads of PyTorch; 0 leaves the choice to it."""
-    checkpoint_seconds: float = 60.0
+    checkpoint_seconds: float = ruled(60.0, NOT_NEGATIVE)
     """Seconds between checkpoints."""
     pictures: bool = True
     """Draw the learning curve and record an episode at the end."""
@@ -36,12 +36,6 @@ class TrainConfig(RunSettings):
     @property
     def folder(self) -> Path:
         return self.resume or self.out / self.name
-
-    def checked(self) -> Self:
-        """Refuse invalid settings; those that concern the environment are checked when it is made."""
-        for name in ("threads", "checkpoint_seconds"):
-            require(name, getattr(self, name), NOT_NEGATIVE)
-        return super().checked()
 
 
 _NAMES = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in ("config", "resume"))

@@ -8,10 +8,10 @@ import numpy as np
 import tyro
 from stable_baselines3.common.evaluation import evaluate_policy
 
-from dae.errors import UserError
 from dae.experiments.environments import open_env
 from dae.experiments.film import CannotRecord, record_episode
 from dae.experiments.loading import load_run
+from dae.rules import COUNT, ruled
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class PlayConfig:
 
     run: tyro.conf.Positional[Path]
     """Folder of the run."""
-    episodes: int = 100
+    episodes: int = ruled(100, COUNT)
     """Episodes to play."""
     greedy: bool = False
     """Take the most probable action instead of drawing one."""
@@ -34,8 +34,6 @@ class PlayConfig:
 
 def play(config: PlayConfig) -> int:
     """Print mean ± standard error of the scores, and write a film."""
-    if config.episodes < 1:
-        raise UserError(f"episodes is {config.episodes}: it must be at least 1")
     run = load_run(config.run)
     env = open_env(run.config.env, min(config.episodes, 64), config.seed)
     scores, lengths = evaluate_policy(

@@ -12,17 +12,20 @@ import tyro
 from dae.catalog import describe, estimator_names, require_estimator
 from dae.envs import Family, families, family_of
 from dae.errors import InvalidValue, UserError, nearest
-from dae.hyperparameters import Hyperparameters, Rule, as_settings, check_settings, require
-from dae.terminal.options import COUNT, one_of
+from dae.hyperparameters import Hyperparameters, as_settings
+from dae.rules import Rule, check_fields, require, ruled
+from dae.terminal.options import COUNT_WORD, one_of
 
-_LARGEST = 2**53  # what JSON and floats hold exactly
+ENV_ID = Rule("an environment id, such as MinAtar/Breakout-v1", bool)
+SEED = Rule("in [0, 2^32)", lambda n: 0 <= n < 2**32)
+SIZE = Rule("an integer of at least 1", lambda n: 1 <= n < 2**53)  # what JSON and floats hold exactly
 
 
 @dataclass(frozen=True)
 class _Chosen:
     """What is trained, and how much."""
 
-    env: tyro.conf.Positional[str] = ""
+    env: tyro.conf.Positional[str] = ruled("", ENV_ID)
     """Environment: MinAtar/Breakout-v1, CartPole-v1 or any other gymnasium id with discrete actions."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""
@@ -30,11 +33,11 @@ class _Chosen:
     """Size of the network: the paper's baseline, wide, or deep (images of Atari's size)."""
     preset: Annotated[str, one_of(name for f in families() for name in f.presets)] = "paper"
     """What the other options are by default: the paper's settings, or a run of a few minutes."""
-    seed: int = 0
+    seed: int = ruled(0, SEED)
     """Seed of the network, the actions and the environments."""
-    frames: Annotated[int, COUNT] = 10_000_000
+    frames: Annotated[int, COUNT_WORD] = ruled(10_000_000, SIZE)
     """Frames of all actors together, such as 500K or 10M."""
-    actors: Annotated[int, COUNT] = 1024
+    actors: Annotated[int, COUNT_WORD] = ruled(1024, SIZE)
     """Environments that play side by side."""
 
 
@@ -69,13 +72,11 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
 
     def checked(self) -> Self:
         """Refuse invalid settings; those that concern the environment are checked when it is made."""
-        require("env", self.env, Rule("an environment id, such as MinAtar/Breakout-v1", bool))
-        self._require_counts()
+        check_fields(self)
         require_estimator(self.advantage)
         self.family.preset(self.preset)
         fitting = self.family.network_names
         require("network", self.network, Rule(f"{' or '.join(fitting)} for {self.env}", lambda name: name in fitting))
-        check_settings(self)
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -88,15 +89,10 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
         require_names(settings, SETTING_NAMES, where)
         try:
             read = msgspec.convert(settings, RunSettings)
-            read._require_counts()
+            check_fields(read)
         except (msgspec.ValidationError, InvalidValue) as error:
             raise UserError(f"{where}: {error}") from error
         return read
-
-    def _require_counts(self) -> None:
-        for name in ("frames", "actors"):
-            require(name, getattr(self, name), Rule("at least 1", lambda n: 1 <= n < _LARGEST))
-        require("seed", self.seed, Rule("in [0, 2^32)", lambda n: 0 <= n < 2**32))
 
 
 SETTING_NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))

@@ -95,7 +95,7 @@ def format_count(number: int) -> str:
     return str(number)
 
 
-COUNT: PrimitiveConstructorSpec[int] = PrimitiveConstructorSpec(
+COUNT_WORD: PrimitiveConstructorSpec[int] = PrimitiveConstructorSpec(
     nargs=1,
     metavar="COUNT",
     instance_from_str=lambda words: parse_count(words[0]),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dae.errors import InvalidValue
+from dae.rules import COUNT, NOT_NEGATIVE, ruled
 from dae.theory.exact import action_values, advantages, expected_rewards, merges, reachable, state_values
 from dae.theory.examples import impossibility_pair, merging_mdp, random_mdp, random_policy
 from dae.theory.losses import (
@@ -28,18 +28,14 @@ class WorkedCase:
     """Actions in each state."""
     gamma: float = 0.9
     """Discount factor."""
-    steps: int = 3
+    steps: int = ruled(3, COUNT)
     """Backup horizon n of the losses."""
-    seed: int = 0
+    seed: int = ruled(0, NOT_NEGATIVE)
     """Seed of the random MDP, policy and bootstrap target."""
 
 
 def print_worked_case(case: WorkedCase) -> int:
     """Print the worked case as a text of four short sections."""
-    if case.steps < 1:
-        raise InvalidValue(f"steps is {case.steps}: it must be at least 1")
-    if case.seed < 0:
-        raise InvalidValue(f"seed is {case.seed}: it must be at least 0")
     rng = np.random.default_rng(case.seed)
     mdp = random_mdp(rng, n_states=case.states, n_actions=case.actions, gamma=case.gamma)
     policy = random_policy(rng, mdp)

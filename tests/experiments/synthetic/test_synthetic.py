@@ -169,13 +169,13 @@ def test_what_is_finished_survives_a_kill(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--seeds", "0"], "seeds is 0: it must be at least 1"),
+        (["--seeds", "0"], "seeds is 0: it must be an integer of at least 1"),
         (["--gamma", "1.5"], "gamma is 1.5: it must be in [0, 1]"),
-        (["--critic-learning-rate", "nan"], "critic_learning_rate is nan: it must be positive and finite"),
-        (["--methods", "dae", "dae"], "must be named once each"),
+        (["--critic-learning-rate", "nan"], "critic_learning_rate is nan: it must be a positive number"),
+        (["--methods", "dae", "dae"], "it must be one or more, each named once"),
         (["--methods", "doe"], "doe"),
         (["--device", "tpu9"], "device is 'tpu9'"),
-        (["--iterations", "9"], "other settings (iterations is 8 there and 9 here)"),
+        (["--iterations", "9"], "different settings (iterations is 8 there and 9 here)"),
     ],
 )
 def test_a_mistake_gets_one_line_and_does_no_damage(

@@ -11,6 +11,7 @@ from dae.envs import families, family_of
 from dae.errors import UserError, nearest
 from dae.experiments.config import TrainConfig, parse
 from dae.paper import ABLATION
+from dae.rules import COUNT, EACH_ONCE, NOT_NEGATIVE, check_fields, optional, ruled
 from dae.runs import RunFolder
 from dae.terminal.options import option_name
 
@@ -45,15 +46,15 @@ class SweepConfig:
 
     suite: tyro.conf.Positional[str] = ""
     """The paper's experiments (minatar, atari, ablation), or a test of a few minutes (smoke); or use --envs."""
-    envs: tuple[str, ...] = ()
+    envs: tuple[str, ...] = ruled((), EACH_ONCE)
     """Environments, in place of the suite's."""
-    advantages: tuple[str, ...] = ()
+    advantages: tuple[str, ...] = ruled((), EACH_ONCE)
     """Estimators, in place of the suite's (without a suite: dae gae)."""
-    networks: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ruled((), EACH_ONCE)
     """Networks, in place of the suite's (without a suite: baseline)."""
-    seeds: int | None = None
+    seeds: int | None = ruled(None, optional(COUNT, "for the suite's"))
     """Seeds of each combination, in place of the suite's (without a suite: 1)."""
-    first_seed: int = 0
+    first_seed: int = ruled(0, NOT_NEGATIVE)
     """The first seed; the others follow it."""
     preset: str | None = None
     """Preset of the runs, in place of the suite's (without a suite: paper)."""
@@ -61,15 +62,15 @@ class SweepConfig:
     """Settings of all runs, as of `dae train`: frames=500K actors=128."""
     launcher: Literal["local", "ray"] = "local"
     """What trains the runs: processes on this machine, or a Ray cluster (all nodes must share the run folders)."""
-    jobs: int = 0
+    jobs: int = ruled(0, NOT_NEGATIVE)
     """Runs at the same time; 0 for as many as the cores allow."""
-    cpus_per_run: int = 1
+    cpus_per_run: int = ruled(1, COUNT)
     """Cores, and threads, of each run."""
-    gpus_per_run: float = 0.0
+    gpus_per_run: float = ruled(0.0, NOT_NEGATIVE)
     """GPUs of each run, with Ray; a fraction lets runs share one."""
     ray_address: str | None = None
     """Address of a Ray cluster, or auto for one that runs on this machine; without it a local one is started."""
-    retries: int = 2
+    retries: int = ruled(2, NOT_NEGATIVE)
     """How often a run that died (was killed, ran out of memory) is started again without making progress."""
     dry_run: bool = False
     """Print what would run and how long it would take, without starting anything."""
@@ -99,19 +100,7 @@ class SweepConfig:
             )
         if not self.grid.envs:
             raise UserError(f"there is nothing to run: name a suite ({', '.join(known)}) or --envs")
-        for name, rule, holds in (
-            ("seeds", "at least 1", self.seeds is None or self.seeds >= 1),
-            ("first_seed", "at least 0", self.first_seed >= 0),
-            ("jobs", "at least 0 (0: as many as the cores allow)", self.jobs >= 0),
-            ("cpus_per_run", "at least 1", self.cpus_per_run >= 1),
-            ("gpus_per_run", "at least 0", self.gpus_per_run >= 0),
-            ("retries", "at least 0", self.retries >= 0),
-        ):
-            if not holds:
-                raise UserError(f"{name} is {getattr(self, name)!r}: it must be {rule}")
-        for name in ("envs", "advantages", "networks"):
-            if len(set(getattr(self, name))) < len(getattr(self, name)):
-                raise UserError(f"{name} is {' '.join(getattr(self, name))}: each must be named once")
+        check_fields(self)
         if self.gpus_per_run and self.launcher != "ray":
             raise UserError(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray can assign GPUs")
         for text in self.settings:

@@ -1,0 +1,51 @@
+"""Rules for values: a field of a dataclass carries its rule, and a value that breaks it is refused in one line."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+from dae.errors import InvalidValue
+
+
+class Rule(NamedTuple):
+    """What a value must be."""
+
+    text: str
+    holds: Callable[[Any], bool]
+
+
+def is_number(x: Any) -> bool:
+    return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
+
+
+def optional(rule: Rule, meaning: str) -> Rule:
+    """Return a rule that also allows None, which means something."""
+    return Rule(f"{rule.text}, or None {meaning}", lambda x: x is None or rule.holds(x))
+
+
+COUNT = Rule("an integer of at least 1", lambda x: is_number(x) and isinstance(x, Integral) and int(x) >= 1)
+FRACTION = Rule("in [0, 1]", lambda x: is_number(x) and 0 <= x <= 1)
+NOT_NEGATIVE = Rule("a number of at least 0", lambda x: is_number(x) and x >= 0)
+POSITIVE = Rule("a positive number", lambda x: is_number(x) and x > 0)
+SWITCH = Rule("True or False", lambda x: isinstance(x, bool))
+EACH_ONCE = Rule("a list that names nothing twice", lambda names: len(set(names)) == len(names))
+
+
+def ruled(default: Any, rule: Rule, **metadata: Any) -> Any:
+    """Return a field of a dataclass with its default and its rule."""
+    return dataclasses.field(default=default, metadata={"rule": rule, **metadata})
+
+
+def check_fields(record: Any) -> None:
+    """Refuse a dataclass with a field that breaks its rule."""
+    for field in dataclasses.fields(record):
+        if "rule" in field.metadata:
+            require(field.name, getattr(record, field.name), field.metadata["rule"])
+
+
+def require(name: str, value: Any, rule: Rule) -> None:
+    """Refuse a value, with the rule that it breaks."""
+    if not rule.holds(value):
+        raise InvalidValue(f"{name} is {value!r}: it must be {rule.text}")
