@@ -1,14 +1,14 @@
 """Checkpoints: named parts in a folder that is either complete and verified or ignored."""
 
 import hashlib
-import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from dae.errors import UserError
 from dae.files import sync_folder
@@ -17,7 +17,7 @@ FORMAT = 1
 _MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 2**20
 _NAME = re.compile(r"\d{12}")
-_PART = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
+_PART_NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,21 @@ class Checkpoint:
 
     frames: int
     parts: Mapping[str, bytes]
+
+
+class _Part(msgspec.Struct):
+    """What a manifest says of a part."""
+
+    size: int
+    sha256: str
+
+
+class _Manifest(msgspec.Struct):
+    """What a checkpoint must hold."""
+
+    format: int
+    frames: int
+    files: dict[str, _Part]
 
 
 class _Damaged(Exception):
@@ -52,12 +67,11 @@ class Checkpoints:
         self._sweep()
         try:
             temporary.mkdir()
-            files = {}
             for name, content in checkpoint.parts.items():
                 _write(temporary / name, content)
-                files[name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-            manifest = {"format": FORMAT, "frames": checkpoint.frames, "files": files}
-            _write(temporary / _MANIFEST, json.dumps(manifest, indent=1).encode())
+            files = {name: _described(content) for name, content in checkpoint.parts.items()}
+            manifest = msgspec.json.encode(_Manifest(FORMAT, checkpoint.frames, files))
+            _write(temporary / _MANIFEST, msgspec.json.format(manifest, indent=1))
             sync_folder(temporary)
             shutil.rmtree(target, ignore_errors=True)
             temporary.rename(target)
@@ -118,33 +132,31 @@ def _read(folder: Path) -> Checkpoint:
     if folder.is_symlink():
         raise _Damaged("it is a link")
     manifest = _read_manifest(folder / _MANIFEST)
-    if manifest["format"] > FORMAT:
-        raise UserError(f"{folder} has format {manifest['format']}; this version reads up to {FORMAT}: upgrade dae-rl")
+    if manifest.format > FORMAT:
+        raise UserError(f"{folder} has format {manifest.format}; this version reads up to {FORMAT}: upgrade dae-rl")
     parts = {}
-    for name, described in manifest["files"].items():
-        if not _PART.fullmatch(name):
+    for name, expected in manifest.files.items():
+        if not _PART_NAME.fullmatch(name):
             raise _Damaged(f"{name!r} is not a valid name of a part")
         path = folder / name
-        if path.is_symlink() or not path.is_file() or path.stat().st_size != described["size"]:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size != expected.size:
             raise _Damaged(f"{name} is missing or has the wrong size")
         parts[name] = path.read_bytes()
-        if hashlib.sha256(parts[name]).hexdigest() != described["sha256"]:
+        if _described(parts[name]) != expected:
             raise _Damaged(f"{name} has changed")
-    if not isinstance(manifest["frames"], int) or folder.name != f"{manifest['frames']:012d}":
+    if folder.name != f"{manifest.frames:012d}":
         raise _Damaged("its name does not match its number of frames")
-    return Checkpoint(manifest["frames"], parts)
+    return Checkpoint(manifest.frames, parts)
 
 
-def _read_manifest(path: Path) -> Any:
+def _described(content: bytes) -> _Part:
+    return _Part(len(content), hashlib.sha256(content).hexdigest())
+
+
+def _read_manifest(path: Path) -> _Manifest:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_MANIFEST:
         raise _Damaged("its manifest is missing")
     try:
-        manifest = json.loads(path.read_bytes())
-        well_formed = isinstance(manifest["format"], int) and all(
-            isinstance(part["size"], int) and isinstance(part["sha256"], str) for part in manifest["files"].values()
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return msgspec.json.decode(path.read_bytes(), type=_Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _Damaged("its manifest cannot be read") from error
-    if not well_formed:
-        raise _Damaged("its manifest cannot be read")
-    return manifest
