@@ -136,5 +136,11 @@ def on_first(what: Callable[[], Value]) -> Value | None:
     return result
 
 
+def from_first(what: Callable[[], Value]) -> Value:
+    """Do something in the first process only, and return its result in all of them."""
+    result: Value = broadcast(on_first(what))  # type: ignore[assignment]
+    return result
+
+
 class FirstFailed(UserError):
     """Raised in the other processes when the first one has failed; the first one reports the reason."""

@@ -37,8 +37,8 @@ def train(config: TrainConfig) -> int:
 
 def _train(config: TrainConfig) -> int:
     folder = RunFolder(config.folder)
-    if parallel.broadcast(parallel.on_first(lambda: _is_finished(folder, config))):
-        return parallel.broadcast(parallel.on_first(lambda: _look_at_finished(folder, config))) or 0
+    if parallel.from_first(lambda: _is_finished(folder, config)):
+        return parallel.from_first(lambda: _look_at_finished(folder, config))
     with contextlib.ExitStack() as held:
         session = _open(config, folder, held)
         with session.signals:
@@ -52,7 +52,6 @@ class _Session:
     config: TrainConfig
     folder: RunFolder
     agent: PPO
-    counters: Counters
     recorder: Recorder
     checkpointer: Checkpointer
     signals: StopSignals
@@ -75,7 +74,7 @@ def _run(session: _Session) -> int:
     except Exception as error:
         return _fail(session, error)
     recorder.write_status(State.FINISHED)
-    return parallel.broadcast(parallel.on_first(lambda: _conclude(session))) or 0
+    return parallel.from_first(lambda: _conclude(session))
 
 
 def _stop(session: _Session, stopped: Stopped) -> int:
@@ -160,7 +159,7 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
     kind = FolderRecorder if parallel.rank() == 0 else Recorder
     recorder = kind(config, folder, agent, counters)
     checkpointer = Checkpointer(config, agent, counters, recorder)
-    return _Session(config, folder, agent, counters, recorder, checkpointer, StopSignals(at_once=parallel.size() == 1))
+    return _Session(config, folder, agent, recorder, checkpointer, StopSignals(at_once=parallel.size() == 1))
 
 
 def _open_folder(folder: RunFolder, config: TrainConfig, begun: bool, held: contextlib.ExitStack) -> Checkpoint | None:
