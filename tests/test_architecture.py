@@ -16,6 +16,7 @@ FACTS = {"catalog", "hyperparameters", "paper"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(TOOLS, TOOLS),
     **dict.fromkeys(FACTS, TOOLS),
+    "catalog": {"hyperparameters"} | TOOLS,
     "terminal": TOOLS,
     "pictures": TOOLS,
     "core": set(),

@@ -13,6 +13,7 @@ from dae.agent.settings import falling
 from dae.errors import InvalidValue
 from dae.experiments.config import parse
 from dae.hyperparameters import Hyperparameters, PPOOptions, argument_of
+from dae.rules import check_fields
 from dae.runs import RunSettings
 from dae.runs.settings import SETTING_NAMES
 from dae.terminal.options import option_name
@@ -54,7 +55,7 @@ def test_every_setting_of_a_run_is_a_setting_once() -> None:
 def test_a_value_that_breaks_the_rule_is_refused_for_runs_and_for_ppo(name: str) -> None:
     bad: Any = "no"
     with pytest.raises(InvalidValue, match=f"{name} is 'no': it must be"):
-        dataclasses.replace(RunSettings(env="CartPole-v1"), **{name: bad}).checked()
+        check_fields(dataclasses.replace(RunSettings(env="CartPole-v1"), **{name: bad}))
     if name != "anneal":
         argument = argument_of(SETTINGS[name])
         with pytest.raises(InvalidValue, match=f"{argument} is 'no': it must be"):
@@ -64,6 +65,8 @@ def test_a_value_that_breaks_the_rule_is_refused_for_runs_and_for_ppo(name: str)
 def test_an_argument_that_does_not_exist_is_refused_with_the_one_that_was_meant() -> None:
     with pytest.raises(TypeError, match=r"PPO has no argument 'kl_coeff'; did you mean kl_coef\?"):
         dae.PPO("MlpPolicy", "CartPole-v1", kl_coeff=0.1)
+    with pytest.raises(TypeError, match=r"PPO has no argument 'gama'; did you mean gamma\?"):
+        dae.PPO("MlpPolicy", "CartPole-v1", gama=0.9)
 
 
 def test_annealed_settings_become_schedules() -> None:

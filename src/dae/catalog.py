@@ -3,12 +3,12 @@
 `dae.agent.estimators` holds the classes; each has its description from here, or brings its own.
 """
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dae.errors import InvalidValue, nearest
+from dae.hyperparameters import as_settings
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class EstimatorInfo:
 
     name: str  # on the command line, in files and in `dae.PPO(advantage=...)`
     label: str  # in tables and figures
-    colour: Colour | None = None  # without one, a spare colour is chosen by the name
+    colour: Colour | None = None  # without one, the next spare colour
     paper: Mapping[str, Any] = field(default_factory=dict)  # what the paper sets differently for it, under SB3's names
     sb3_defaults: bool = False  # what `dae.PPO` starts from: Stable-Baselines3's settings, not the paper's
     needs_discrete_actions: bool = True
@@ -39,6 +39,7 @@ _KNOWN: dict[str, EstimatorInfo] = {}
 
 def add(info: EstimatorInfo) -> EstimatorInfo:
     """Register an estimator; tables and figures keep the order of registration, and a name has one description."""
+    as_settings(info.paper)  # refuses what is not an argument of PPO
     if _KNOWN.setdefault(info.name, info) != info:
         raise InvalidValue(f"the name {info.name!r} is already used by another estimator, {_KNOWN[info.name].label}")
     return info
@@ -68,6 +69,7 @@ _SPARE = (
     Colour("#5c6670", "#b4bec7"),
     Colour("#b0004b", "#ff86b4"),
 )
+_ASSIGNED: dict[str, Colour] = {}
 
 
 def estimator_names() -> list[str]:
@@ -90,8 +92,8 @@ def require_estimator(name: object) -> EstimatorInfo:
 
 
 def colour_of(name: str) -> Colour:
-    """Return an estimator's colours; one that declares none always gets the same spare ones."""
-    return describe(name).colour or _SPARE[zlib.crc32(name.encode()) % len(_SPARE)]
+    """Return an estimator's colours; one that declares none gets the next spare ones."""
+    return describe(name).colour or _ASSIGNED.setdefault(name, _SPARE[len(_ASSIGNED) % len(_SPARE)])
 
 
 def rank_of(name: str) -> tuple[int, str]:

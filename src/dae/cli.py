@@ -8,6 +8,7 @@ from dae import __version__
 from dae.errors import UserError, nearest
 from dae.rules import check_fields
 from dae.terminal.boundary import exit_code_of
+from dae.terminal.extensions import import_extensions
 from dae.terminal.options import read_options
 
 
@@ -71,14 +72,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(name: str, *arguments: str) -> int:
+    import_extensions()
     if name not in COMMANDS:
         hint = nearest(name, [*COMMANDS, "version"], f"choose one of {', '.join(COMMANDS)}, version")
         raise UserError(f"{name!r} is not a command{hint}")
     options = _load(COMMANDS[name].options)
     config = read_options(options, f"dae {name}", arguments) if isinstance(options, type) else options(list(arguments))
     check_fields(config)
-    if hasattr(config, "checked"):
-        config = config.checked()
+    if hasattr(config, "require_consistent"):
+        config.require_consistent()
     code: int = _load(COMMANDS[name].run)(config)
     return code
 

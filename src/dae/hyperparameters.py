@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dae.errors import InvalidValue, nearest
 from dae.rules import COUNT, FRACTION, NOT_NEGATIVE, POSITIVE, SWITCH, Rule, optional, require, ruled
 
 
@@ -85,6 +86,9 @@ def as_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
     {'epochs': 4, 'gae_lambda': 0.95}
     """
     names = {argument_of(field): field.name for field in dataclasses.fields(Hyperparameters)}
+    for argument in arguments:
+        if argument not in names:
+            raise InvalidValue(f"{argument!r} is not a setting of PPO{nearest(argument, names)}")
     return {names[argument]: value for argument, value in arguments.items()}
 
 

@@ -13,6 +13,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import dae
 from dae.agent import parallel
+from dae.errors import UserError
 
 N_STEPS = 32
 ROWS = ("observations", "actions", "rewards", "values", "log_prob", "bootstrap", "terminated", "truncated", "log_probs")
@@ -95,6 +96,25 @@ def test_processes_begin_with_the_same_weights_and_play_differently(tmp_path: Pa
     assert all(torch.equal(end[name], end_1[name]) for name in end)
     assert any(not torch.equal(start[name], end[name]) for name in end)
     assert not torch.equal(actions, actions_1)
+
+
+def test_what_fails_in_one_process_fails_in_all_and_the_first_knows_why(tmp_path: Path) -> None:
+    def work(rank: int) -> None:
+        def fail(at: int) -> str:
+            if rank == at:
+                raise ValueError("no room")
+            return f"done by {rank}"
+
+        assert parallel.together(lambda: fail(-1)) == f"done by {rank}"
+        with pytest.raises(ValueError if rank == 1 else UserError, match="no room") as caught:
+            parallel.together(lambda: fail(1))
+        if rank == 0:
+            assert str(caught.value) == "process 1 of 2 failed: ValueError: no room"
+        assert parallel.from_first(lambda: f"of {rank}") == "of 0"
+        with pytest.raises(ValueError if rank == 0 else UserError, match="no room"):
+            parallel.on_first(lambda: fail(0))
+
+    together(2, tmp_path / "group", work)
 
 
 def test_contents_are_gathered_and_scattered_by_rank(tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ def test_the_commit_of_the_packages_own_repository_is_recorded(repository: Path)
     assert git_state(package) == (commit, True)
 
 
+def test_a_repository_that_git_is_pointed_at_is_not_meant(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = git(repository, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", str(repository / "elsewhere"))
+    assert git_state(repository / "src" / "dae") == (commit, False)
+
+
 def test_a_repository_around_the_package_is_not_meant(repository: Path, tmp_path: Path) -> None:
     """A user's project, with the package in its virtual environment, or copied into it."""
     installed = repository / ".venv" / "lib" / "site-packages" / "dae"

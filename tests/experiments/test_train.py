@@ -75,15 +75,18 @@ def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.Cap
         (["MinAtar/Breakot-v1"], "environment 'MinAtar/Breakot-v1' is not known; did you mean MinAtar/Breakout-v1"),
         (["Pendulum-v1"], "needs discrete ones, because it sums over all of them; use --advantage gae"),
         ([*BREAKOUT, "--frames", "abc"], "--frames: 'abc' is not a whole number, such as 12345, 500K or 10M"),
-        ([*BREAKOUT, "--frames", "0"], "frames is 0: it must be an integer of at least 1"),
+        ([*BREAKOUT, "--frames", "0"], "frames is 0: it must be an integer in [1, 2^53)"),
         ([*BREAKOUT, "--framess", "3"], "Unrecognized options: --framess, 3; did you mean --frames?"),
         ([*BREAKOUT, "--advantage", "gea"], "advantage='gea' is not known; choose one of gae, dae, duel, indirect"),
         ([*BREAKOUT, "--gamma", "1.5"], "gamma is 1.5: it must be in [0, 1]"),
         ([*BREAKOUT, "--learning-rate", "nan"], "learning_rate is nan: it must be a number of at least 0"),
         ([*BREAKOUT, "--clip-range", "0"], "clip_range is 0.0: it must be a positive number"),
         ([*BREAKOUT, "--epochs", "0"], "epochs is 0: it must be an integer of at least 1"),
-        ([*BREAKOUT, "--actors", "0"], "actors is 0: it must be an integer of at least 1"),
+        ([*BREAKOUT, "--actors", "0"], "actors is 0: it must be an integer in [1, 2^53)"),
         ([*BREAKOUT, "--seed", "-1"], "seed is -1: it must be in [0, 2^32)"),
+        ([*BREAKOUT, "--frames", "1e30"], "it must be an integer in [1, 2^53)"),
+        ([*BREAKOUT, "--device", "gpu"], "device is 'gpu': it must be auto, cpu, mps, cuda or cuda:N"),
+        ([*BREAKOUT, "--threads", "100000000"], "threads is 100000000: it must be in [0, 1024]"),
         ([*BREAKOUT, "--network", "deep"], "network is 'deep': it must be baseline or wide for MinAtar/Breakout-v1"),
         ([*BREAKOUT, "--config", "none.toml"], "config file none.toml cannot be read: No such file or directory"),
         (["--resume", "nowhere"], "there is no run at nowhere: it has no config.json"),
@@ -186,6 +189,27 @@ def test_a_config_file_is_between_preset_and_options(tmp_path: Path) -> None:
     config = parse(["--config", str(file), "--frames", "3M"])
     assert (config.env, config.actors, config.frames, config.anneal) == ("MinAtar/Freeway-v1", 128, 3_000_000, False)
     assert config.max_grad_norm == 0.5
+    file.write_text(
+        'env = "CartPole-v1"\nadvantage = "gae"\nframes = 1e4\nmax_grad_norm = "None"\nlearning_rate = "0.001"\n'
+        'anneal = "false"\nout = "elsewhere"\ngamma = 1\n'
+    )
+    config = parse(["--config", str(file)])
+    assert (config.frames, config.max_grad_norm, config.learning_rate) == (10_000, None, 0.001)
+    assert (config.anneal, config.out, config.gamma) == (False, Path("elsewhere"), 1.0)
+    for text, message in (
+        ("gamma = true", "mine.toml: gamma is True: it must be in"),
+        ('frames = "many"', "mine.toml: frames: 'many' is not a whole number"),
+        ("frames = 1.5", "mine.toml: frames is 1.5: it must be an integer in"),
+        ("env = 5", "mine.toml: env is 5: it must be an environment id"),
+        ("anneal = 3", "mine.toml: anneal is 3: it must be True or False"),
+    ):
+        file.write_text(text)
+        with pytest.raises(UserError, match=message):
+            parse(["--config", str(file)])
+    for content in ("[1, 2]", '{"a": 1}', '{"settings": 3}'):
+        (tmp_path / "mine.json").write_text(content)
+        with pytest.raises(UserError, match=r"mine.json: its settings are"):
+            parse(["--config", str(tmp_path / "mine.json")])
     file.write_text("framse = 3\n")
     with pytest.raises(UserError, match=r"mine.toml: 'framse' is not a setting; did you mean frames\?"):
         parse(["--config", str(file)])
@@ -298,6 +322,36 @@ def test_unusual_sizes_train(actors: str, tmp_path: Path) -> None:
     for batch_size in ("7", "20", "1000"):
         config = small(tmp_path / batch_size, "--frames", "100", "--actors", actors, "--batch-size", batch_size)
         assert train(config) == 0
+
+
+class Drawn(Faulty):
+    """Actions of more than one dimension, and a picture."""
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+
+    def __init__(self, actions: gym.Space[Any], render_mode: str | None = None) -> None:
+        super().__init__("none")
+        self.action_space, self.render_mode = actions, render_mode
+
+    def render(self) -> Any:
+        return np.zeros((20, 20, 3), np.uint8)
+
+
+@pytest.mark.parametrize("actions", [gym.spaces.Box(-1, 1, (2,)), gym.spaces.MultiDiscrete([2, 3])], ids=str)
+def test_films_show_agents_whose_actions_are_not_single_numbers(
+    actions: gym.Space[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gym.register("Drawn-v0", Drawn, kwargs={"actions": actions}, disable_env_checker=True)
+    try:
+        config = small(
+            tmp_path, "--frames", "300", "--pictures", "True", "--advantage", "gae", of=["Drawn-v0", *CARTPOLE[1:]]
+        )
+        assert train(config) == 0
+        assert main(["play", str(config.folder), "--episodes", "1"]) == 0
+    finally:
+        del gym.registry["Drawn-v0"]
+    assert (config.folder / "episode.gif").exists()
+    assert capsys.readouterr().err == ""
 
 
 # Files that mean harm. -----------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ They are imported when these tests begin and forgotten when they end: no other t
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,8 @@ import torch
 
 import dae
 from dae import catalog
+from dae.agent import AdvantageEstimator
+from dae.agent.settings import falling
 from dae.catalog import colour_of
 from dae.cli import main
 from dae.envs import family as families
@@ -79,6 +82,39 @@ def test_an_estimator_that_is_not_known_is_refused_with_the_remedy(
         dae.PPO.load(tmp_path / "agent.zip")
 
 
+def test_an_estimator_that_is_not_registered_is_refused(running_mean: Any) -> None:
+    """A saved agent would not find it again: it would come back as another one, or not at all."""
+    derived = type("Derived", (running_mean,), {})
+    for advantage in (derived, derived(), AdvantageEstimator):
+        with pytest.raises(ValueError, match=r"is not registered: give it an `info` of its own"):
+            dae.PPO("MlpPolicy", "CartPole-v1", advantage=advantage)
+
+
+def test_every_agent_has_an_estimator_of_its_own(running_mean: Any) -> None:
+    shared = running_mean(decay=0.9)
+    first, second = (dae.PPO("MlpPolicy", "CartPole-v1", advantage=shared, gamma=g, **SMALL) for g in (0.5, 0.9))
+    first.learn(64)
+    assert (first.estimator.gamma, second.estimator.gamma, first.estimator.decay) == (0.5, 0.9, 0.9)
+    assert (first.estimator.mean > 0, second.estimator.mean, shared.mean) == (True, 0, 0)
+
+
+def test_what_an_estimator_declares_holds_for_ppo_and_for_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = {"gamma": 0.9, "gae_lambda": 0.5, "normalize_advantage": False, "n_epochs": 2, "ent_coef": 0.5}
+    info = replace(catalog.describe("running-mean"), paper=declared)
+    monkeypatch.setitem(catalog._KNOWN, "running-mean", info)
+    monkeypatch.setattr(dae.agent.ESTIMATORS["running-mean"], "info", info)
+    model = dae.PPO("MlpPolicy", "CartPole-v1", advantage="running-mean", n_steps=256)
+    assert {name: getattr(model, name) for name in declared} == declared
+    arguments = parse(["CartPole-v1", "--advantage", "running-mean"]).arguments(falling)
+    assert {name: arguments[name] for name in declared} == declared
+
+
+def test_an_estimator_that_declares_an_unknown_setting_is_refused(running_mean: Any) -> None:
+    info = dae.agent.EstimatorInfo("misspelt", "Misspelt", paper={"gama": 0.9})
+    with pytest.raises(ValueError, match=r"'gama' is not a setting of PPO; did you mean gamma\?"):
+        dae.agent.register_estimator(type("Misspelt", (running_mean,), {"info": info}))
+
+
 def test_a_name_belongs_to_one_estimator(running_mean: Any) -> None:
     with pytest.raises(ValueError, match="the name 'running-mean' is already used by another estimator, Running mean"):
         dae.agent.register_estimator(
@@ -129,11 +165,25 @@ def test_a_family_plays_and_reports(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert '<section id="toy"><h2>Toy worlds</h2>' in page
     assert "Running mean over GAE, baseline" in page
     colour = colour_of("running-mean")
-    assert f"--method-running-mean: {colour.light};" in page
-    assert f"--method-running-mean: {colour.dark};" in page
-    assert page.count("var(--method-running-mean)") > 3
+    assert f"--method-1-running-mean: {colour.light};" in page
+    assert f"--method-1-running-mean: {colour.dark};" in page
+    assert page.count("var(--method-1-running-mean)") > 3
     table = (tmp_path / "report" / "tables" / "scores-toy-baseline.md").read_text()
     assert "| Walk |" in table, "the environment has the protocol's name"
+
+
+def test_commands_of_other_processes_know_what_a_module_registers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sweep trains in new interpreters: DAE_IMPORT tells them, and any other command, what to import."""
+    monkeypatch.setenv("DAE_IMPORT", "tests.extending.toy_family,tests.extending.toy_estimator")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    words = ["--envs", "Toy/Walk-v0", "--preset", "tiny", "--advantages", "running-mean", "gae", "--out", str(tmp_path)]
+    assert main(["sweep", *words]) == 0
+    assert "2 of 2 runs finished" in capsys.readouterr().out
+    monkeypatch.setenv("DAE_IMPORT", "no.such.module")
+    assert main(["runs", str(tmp_path)]) == 2
+    assert "dae: DAE_IMPORT names 'no.such.module', which cannot be imported" in capsys.readouterr().err
 
 
 def test_a_family_with_a_protocol_is_a_suite() -> None:

@@ -151,8 +151,8 @@ def test_an_estimator_that_nobody_knows_has_a_name_and_a_colour(tmp_path: Path) 
     analysis = analyse(read_results(find_runs([tmp_path / "runs"])))
     page = write_report(analysis, [Path("runs")], tmp_path / "out").read_text()
     assert page.count("</style>") == 1
-    assert re.search(r"--method-style-mine: #[0-9a-f]{6};", page)
-    assert page.count("var(--method-style-mine)") > 2
+    assert re.search(r"--method-1-style-mine: #[0-9a-f]{6};", page)
+    assert page.count("var(--method-1-style-mine)") > 2
     assert "&lt;/style&gt;Mine over GAE, baseline" in page
 
 
@@ -191,10 +191,10 @@ def test_a_figure_on_the_page_keeps_its_words_and_has_ids_of_its_own() -> None:
     figure, (axes,) = new_figure(2, 2)
     axes.plot([0, 1], [0.123456, 0.2], color="#0072b2")
     axes.set_yticks([0.12345])
-    text = inline_svg(figure, "name", 'a "description"', ["dae"])
+    text = inline_svg(figure, "name", 'a "description"', {"dae": "--method-0-dae"})
     assert ">0.12345</text>" in text
     assert not re.search(r'\bd="[^"]*\.\d\d\d', text)
-    assert "var(--method-dae)" in text
+    assert "var(--method-0-dae)" in text
     assert "#000000" not in text
     assert 'aria-label="a &quot;description&quot;"' in text
     assert set(re.findall(r"#(name-[^)\"]+)", text)) <= set(re.findall(r' id="([^"]+)"', text))

@@ -104,10 +104,11 @@ def test_settings_of_an_older_version_have_the_defaults_of_what_came_later(tmp_p
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"frames": "many"}, r"Expected `int`, got `str` - at `\$.frames`"),
-        ({"seed": True}, r"Expected `int`, got `bool`"),
-        ({"gamma": None}, r"Expected `float`, got `null`"),
-        ({"frames": 0}, "frames is 0: it must be an integer of at least 1"),
+        ({"frames": "many"}, r"config.json: frames is 'many': it must be an integer in \[1, 2\^53\)"),
+        ({"seed": True}, r"seed is True: it must be in \[0, 2\^32\)"),
+        ({"gamma": None}, r"gamma is None: it must be in \[0, 1\]"),
+        ({"network": 3}, "network is 3: it must be str, got int"),
+        ({"frames": 0}, "frames is 0: it must be an integer in \\[1, 2\\^53\\)"),
         ({"framse": 3}, r"'framse' is not a setting; did you mean frames\?"),
     ],
 )

@@ -8,9 +8,10 @@ import pytest
 import dae
 from dae.cli import main
 from dae.errors import InUse, InvalidValue, UserError
+from dae.experiments.training.run import train
 from dae.terminal.boundary import exit_code_of
 from dae.terminal.signals import Stopped
-from tests.experiments.small import BREAKOUT
+from tests.experiments.small import BREAKOUT, small
 
 
 def raising(error: BaseException) -> Callable[[], int]:
@@ -38,7 +39,7 @@ def test_what_the_user_can_solve_is_one_line(
     assert capsys.readouterr().err == line
 
 
-@pytest.mark.parametrize("bug", [ValueError, TypeError, AttributeError, KeyError, AssertionError, RuntimeError])
+@pytest.mark.parametrize("bug", [ValueError, TypeError, AttributeError, KeyError, FileNotFoundError, RuntimeError])
 def test_a_bug_keeps_its_traceback(bug: type[Exception]) -> None:
     with pytest.raises(bug):
         exit_code_of(raising(bug("ours")))
@@ -59,6 +60,32 @@ def test_a_bug_of_ours_does_not_look_like_a_mistake_or_a_damaged_file(
     with pytest.raises(bug, match=r"\Aa mistake in the program\Z"):
         main(["train", *BREAKOUT, "--out", str(tmp_path / "runs")])
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "env"),
+    [
+        ("dae.envs.minatar.batch.MinAtarBatch._planes", "MinAtar/Breakout-v1"),
+        ("dae.envs.snapshots._attributes", "CartPole-v1"),
+        ("dae.experiments.training.building._network", "CartPole-v1"),
+    ],
+)
+def test_a_bug_in_our_environments_is_not_hidden(
+    place: str, env: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["train", env, *BREAKOUT[1:], "--frames", "100", "--out", str(tmp_path)])
+
+
+def test_a_bug_while_drawing_leaves_its_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("dae.envs.sb3.BatchVecEnv.get_images", lambda *_: 1 / 0)
+    config = small(tmp_path, "--frames", "300", "--pictures", "True")
+    assert train(config) == 0
+    assert "the pictures could not be drawn (ZeroDivisionError" in capsys.readouterr().err
+    assert "get_images" in (config.folder / "error.txt").read_text()
 
 
 def test_library_users_get_a_value_error() -> None:

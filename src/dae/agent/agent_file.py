@@ -128,7 +128,7 @@ class AgentFile:
         """Name the file in errors about its settings and weights."""
         try:
             yield
-        except (InvalidValue, RuntimeError, MemoryError, OverflowError) as error:  # PyTorch's: shapes, names, sizes
+        except InvalidValue as error:
             raise InvalidValue(f"{self.name} cannot be loaded: {one_line(error)[:300]}") from error
 
     def settings(self, given: Mapping[str, Any], trust: bool) -> dict[str, Any]:

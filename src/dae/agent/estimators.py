@@ -1,5 +1,6 @@
 """The advantage estimators. PPO uses them only through the interface of `AdvantageEstimator`."""
 
+import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -169,12 +170,17 @@ class Indirect(AdvantageEstimator):
 
 
 def make_estimator(advantage: "str | type[AdvantageEstimator] | AdvantageEstimator") -> AdvantageEstimator:
-    """Return an estimator, given its name, its class or itself."""
-    if isinstance(advantage, AdvantageEstimator):
-        return advantage
-    if isinstance(advantage, type) and issubclass(advantage, AdvantageEstimator):
-        return advantage()
-    return ESTIMATORS[catalog.require_estimator(advantage).name]()
+    """Return an estimator of the agent's own, given a name, a class, or an instance with options."""
+    if isinstance(advantage, str) or not isinstance(advantage, AdvantageEstimator | type):
+        return ESTIMATORS[catalog.require_estimator(advantage).name]()
+    kind = advantage if isinstance(advantage, type) else type(advantage)
+    info = getattr(kind, "info", None)
+    if info is None or ESTIMATORS.get(info.name) is not kind:  # a saved agent would not find it
+        raise InvalidValue(
+            f"advantage={kind.__name__} is not registered: give it an `info` of its own and the decorator "
+            "dae.agent.register_estimator"
+        )
+    return kind() if isinstance(advantage, type) else copy.deepcopy(advantage)
 
 
 def _ends(data: Rollout | Batch) -> dict[str, Tensor]:

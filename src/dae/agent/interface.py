@@ -1,6 +1,7 @@
 """The interface that users of Stable-Baselines3 know: PPO's arguments, `learn`, `advantages`, and what is saved."""
 
 import dataclasses
+import inspect
 import warnings
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -66,11 +67,11 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         n_steps: int | None = None,
         batch_size: int | None = None,
         n_epochs: int | None = None,
-        gamma: float = 0.99,
-        gae_lambda: float = 0.95,
+        gamma: float | None = None,
+        gae_lambda: float | None = None,
         clip_range: float | Schedule | None = None,
         clip_range_vf: float | Schedule | None = None,
-        normalize_advantage: bool = True,
+        normalize_advantage: bool | None = None,
         ent_coef: float | None = None,
         vf_coef: float | None = None,
         max_grad_norm: float | Literal["default"] | None = "default",
@@ -94,7 +95,8 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         check_policy_and_env(policy, env, _init_setup_model)
         for name in options:
             if name not in _OPTIONS:
-                raise TypeError(f"PPO has no argument {name!r}{nearest(name, _OPTIONS)}")
+                known = [*inspect.signature(type(self).__init__).parameters, *_OPTIONS]
+                raise TypeError(f"PPO has no argument {name!r}{nearest(name, known)}")
         if rollout_buffer_class is not None or rollout_buffer_kwargs is not None:
             raise InvalidValue(
                 "rollout_buffer_class and rollout_buffer_kwargs are not supported: the estimators need rows of "
@@ -107,7 +109,10 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
                 "n_steps": n_steps,
                 "batch_size": batch_size,
                 "n_epochs": n_epochs,
+                "gamma": gamma,
+                "gae_lambda": gae_lambda,
                 "clip_range": clip_range,
+                "normalize_advantage": normalize_advantage,
                 "ent_coef": ent_coef,
                 "vf_coef": vf_coef,
                 "max_grad_norm": max_grad_norm,
@@ -116,11 +121,10 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         self.batch_size: int = settings.pop("batch_size")
         self.n_epochs: int = settings.pop("n_epochs")
         self.clip_range = settings.pop("clip_range")
+        self.normalize_advantage: bool = settings.pop("normalize_advantage")
         super().__init__(
             policy=_SB3_POLICIES.get(policy, policy) if isinstance(policy, type) else policy,
             env=env,  # type: ignore[arg-type]
-            gamma=gamma,
-            gae_lambda=gae_lambda,
             use_sde=use_sde,
             sde_sample_freq=sde_sample_freq,
             stats_window_size=stats_window_size,
@@ -136,7 +140,6 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         self.estimator = estimator
         self.advantage = estimator.info.name
         self.clip_range_vf = clip_range_vf  # type: ignore[assignment]
-        self.normalize_advantage = normalize_advantage
         self.target_kl = target_kl
         vars(self).update(_OPTIONS | options)
         if _init_setup_model:

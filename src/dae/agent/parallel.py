@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from dae.errors import UserError
+from dae.errors import UserError, one_line
 
 Value = TypeVar("Value")
 
@@ -123,24 +123,30 @@ def scatter(values: Sequence[Value]) -> Value:
     return value
 
 
+def together(what: Callable[[], Value]) -> Value:
+    """Do something in every process; if it fails in one, all fail, and the first can say what happened."""
+    if size() == 1:
+        return what()
+    result, problem = None, None
+    try:
+        result = what()
+    except Exception as error:
+        problem = error
+    messages: list[Any] = [None] * size()
+    dist.all_gather_object(messages, None if problem is None else f"{type(problem).__name__}: {one_line(problem)}")
+    failed = [(of, message) for of, message in enumerate(messages) if message is not None]
+    if failed:
+        of, message = failed[0]
+        raise problem or UserError(f"process {of} of {size()} failed: {message}")
+    return result  # type: ignore[return-value]
+
+
 def on_first(what: Callable[[], Value]) -> Value | None:
     """Do something in the first process only, and return its result there; if it fails, all processes fail."""
-    result, problem = None, None
-    if rank() == 0:
-        try:
-            result = what()
-        except Exception as error:
-            problem = error
-    if any_of(problem is not None):
-        raise problem or FirstFailed
-    return result
+    return together(lambda: what() if rank() == 0 else None)
 
 
 def from_first(what: Callable[[], Value]) -> Value:
     """Do something in the first process only, and return its result in all of them."""
     result: Value = broadcast(on_first(what))  # type: ignore[assignment]
     return result
-
-
-class FirstFailed(UserError):
-    """Raised in the other processes when the first one has failed; the first one reports the reason."""

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from stable_baselines3.common.type_aliases import PyTorchObs
 from torch import Tensor
 
+from dae.errors import InvalidValue
+
 Batching = Literal["steps", "trajectories"]
 
 
@@ -54,16 +56,17 @@ class Rollout:
         action_space: spaces.Space[Any],
         device: torch.device,
     ) -> None:
-        def flags() -> Tensor:
-            return torch.zeros(n_envs, n_steps, dtype=torch.bool, device=device)
-
-        def floats(*shape: int) -> Tensor:
-            return torch.zeros(n_envs, n_steps, *shape, device=device)
+        def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            try:
+                return torch.zeros(n_envs, n_steps, *shape, dtype=dtype, device=device)
+            except (RuntimeError, MemoryError, OverflowError) as error:
+                raise InvalidValue(
+                    f"a rollout of {n_steps} steps x {n_envs} environments does not fit into memory: lower n_steps"
+                ) from error
 
         def like(space: spaces.Space[Any]) -> Tensor:
             assert space.shape is not None
-            dtype = torch.from_numpy(np.zeros(0, space.dtype)).dtype
-            return torch.zeros(n_envs, n_steps, *space.shape, dtype=dtype, device=device)
+            return zeros(*space.shape, dtype=torch.from_numpy(np.zeros(0, space.dtype)).dtype)
 
         self.device = device
         self.n_steps, self.n_envs = n_steps, n_envs
@@ -74,10 +77,10 @@ class Rollout:
         )
         discrete = isinstance(action_space, spaces.Discrete)
         # As in Stable-Baselines3, actions that are not one number are stored as floats: some distributions need that.
-        self.actions = like(action_space) if discrete else floats(*(action_space.shape or ()))
-        self.rewards, self.values, self.log_prob, self.bootstrap = floats(), floats(), floats(), floats()
-        self.terminated, self.truncated = flags(), flags()
-        self.log_probs = floats(int(action_space.n)) if discrete else None  # type: ignore[attr-defined]
+        self.actions = like(action_space) if discrete else zeros(*(action_space.shape or ()))
+        self.rewards, self.values, self.log_prob, self.bootstrap = zeros(), zeros(), zeros(), zeros()
+        self.terminated, self.truncated = zeros(dtype=torch.bool), zeros(dtype=torch.bool)
+        self.log_probs = zeros(int(action_space.n)) if discrete else None  # type: ignore[attr-defined]
         self.advantages: Tensor | None = None
         self.returns: Tensor | None = None
         self.position = 0

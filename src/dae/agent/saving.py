@@ -5,13 +5,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
+from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import check_for_correct_spaces, get_system_info
 
 from dae.agent.agent_file import AgentFile, Path, write_agent
 from dae.agent.estimators import ESTIMATORS, AdvantageEstimator
-from dae.errors import InvalidValue
+from dae.errors import InvalidValue, one_line
 from dae.serialization import decode
 
 if TYPE_CHECKING:
@@ -19,8 +21,16 @@ if TYPE_CHECKING:
 
 # What exists only while a program runs; a loaded agent starts without it.
 _PASSING = ("ep_info_buffer", "ep_success_buffer", "_last_obs", "_last_original_obs", "_last_episode_starts", "_logger")
-_MADE_WITH_THE_ENVIRONMENT = ("observation_space", "action_space", "n_envs")
-_NEEDED = ("advantage", "policy_class", "policy_kwargs", "observation_space", "action_space", "n_envs", "verbose")
+_NEEDED: dict[str, Any] = {
+    "advantage": str,
+    "policy_class": type,
+    "policy_kwargs": dict,
+    "observation_space": spaces.Space,
+    "action_space": spaces.Space,
+    "n_envs": int,
+    "verbose": int,
+    "seed": int | None,
+}
 
 Self = TypeVar("Self", bound="SafeSaving")
 
@@ -82,7 +92,7 @@ class SafeSaving(BaseAlgorithm):
             vars(model).update({**data, **given})
             model._setup_model()
             model.set_parameters(file.parameters(device), exact_match=True, device=device)
-            estimator.load_state({name: tensor.to(model.device) for name, tensor in file.estimator_state.items()})
+            model.estimator.load_state({name: tensor.to(model.device) for name, tensor in file.estimator_state.items()})
         if model.use_sde:
             model.policy.reset_noise()
         return model
@@ -98,7 +108,10 @@ class SafeSaving(BaseAlgorithm):
         if "policy.optimizer" in load_path_or_dict:
             fitted = _fitted(load_path_or_dict["policy.optimizer"], self.policy.optimizer)
             load_path_or_dict = load_path_or_dict | {"policy.optimizer": fitted}
-        super().set_parameters(load_path_or_dict, exact_match=exact_match, device=device)
+        try:
+            super().set_parameters(load_path_or_dict, exact_match=exact_match, device=device)
+        except RuntimeError as error:  # PyTorch's, about names and shapes
+            raise InvalidValue(f"the weights belong to another network: {one_line(error)}") from error
 
 
 def _saved_estimator(name: Any, file: AgentFile) -> AdvantageEstimator:
@@ -116,26 +129,32 @@ def _saved_estimator(name: Any, file: AgentFile) -> AdvantageEstimator:
 
 
 def _require(data: dict[str, Any]) -> None:
-    """Refuse a file without the settings that every agent has."""
-    for name in _NEEDED:
+    """Refuse a file without the settings that every agent has, or with other values in their place."""
+    for name, kind in _NEEDED.items():
         if name not in data:
             raise InvalidValue(f"its setting {name} is missing")
+        if not isinstance(data[name], kind):
+            raise InvalidValue(f"its setting {name} is {data[name]!r}")
+    if not issubclass(data["policy_class"], ActorCriticPolicy):
+        raise InvalidValue(f"its policy is {data['policy_class'].__name__}, which is not one")
 
 
 def _require_settings(fresh: dict[str, Any], saved: dict[str, Any]) -> None:
-    """Refuse unknown attributes, and other values in place of integers: a file must not replace methods."""
+    """Refuse unknown attributes, and values of other kinds: a file must not replace methods."""
     for name, value in saved.items():
-        if name not in fresh and name not in _MADE_WITH_THE_ENVIRONMENT:
+        if name not in fresh and name not in _NEEDED:
             raise InvalidValue(f"{name!r} is not a setting of an agent")
-        if isinstance(fresh.get(name), int) and not isinstance(value, int):
-            raise InvalidValue(f"{name} is {value!r}: it must be an integer, True or False")
+        usual = fresh.get(name)
+        for kind, also in ((bool, ()), (int, ()), (float, (int,)), (str, ()), (dict, ())):
+            if isinstance(usual, kind) and not isinstance(value, (kind, *also)) and not callable(value):
+                raise InvalidValue(f"{name} is {value!r}: it must be of the kind of {usual!r}")
 
 
 def _fitted(state: dict[str, Any], optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Return an optimizer's state, checked against the live one: fused kernels do not check shapes."""
     live = optimizer.state_dict()["param_groups"]
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    if [len(group["params"]) for group in state["param_groups"]] != [len(group["params"]) for group in live]:
+    if [len(group.get("params", ())) for group in state["param_groups"]] != [len(group["params"]) for group in live]:
         raise InvalidValue("the optimizer's state belongs to another network: its parameter groups differ")
     fused = any(group.get("fused") for group in optimizer.param_groups)
     for index, entries in state["state"].items():

@@ -95,8 +95,8 @@ class Family:
         try:
             # A function, because with an id Stable-Baselines3 would turn on rendering, which is not needed here.
             return make_vec_env(lambda: gym.make(env_id, **options), n_envs, seed=seed)
-        except gym.error.Error as error:  # a package is missing, say
-            raise UserError(f"{env_id} cannot be made: {one_line(error)}") from error
+        except Exception as error:  # the environment's own: a package is missing, an option is not known, …
+            raise UserError(f"{env_id} cannot be made: {type(error).__name__}: {one_line(error)}") from error
 
     def can_be_restored(self, env_id: str) -> bool:
         """Return whether a snapshot restores environments exactly."""
@@ -122,7 +122,10 @@ class Family:
 
     def draw(self, env: "VecEnv") -> "NDArray[np.uint8]":
         """Return a picture of the first environment, (height, width, 3)."""
-        pictures = env.get_images()
+        try:
+            pictures = env.get_images()
+        except Exception as error:  # the environment's own: it cannot render, or a package is missing
+            raise UserError(f"rendering fails: {type(error).__name__}: {one_line(error)}") from error
         if not len(pictures) or pictures[0] is None:
             raise UserError("it renders nothing")
         return np.asarray(pictures[0], np.uint8)

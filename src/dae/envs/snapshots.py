@@ -34,31 +34,48 @@ def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
     for each, layers in zip(env.envs, content["environments"], strict=True):
         for layer, attributes in zip(_chain(each), layers, strict=True):
             for name, value in attributes.items():
-                setattr(layer, name, value)
+                _set(layer, name, value)
     observations: VecEnvObs = content["observations"]
     return observations
+
+
+def _set(layer: gym.Env[Any, Any], name: str, value: Any) -> None:
+    try:
+        setattr(layer, name, value)
+    except AttributeError as error:
+        raise NotData(f"{name} of a {type(layer).__name__} cannot be set") from error
 
 
 def play_on_alike(first: VecEnv, second: VecEnv) -> bool:
     """Test it: after a snapshot of the first is restored into the second, both must continue identically."""
     first.action_space.seed(0)
+    before = [np.array([first.action_space.sample()]) for _ in range(20)]
+    after = [np.array([first.action_space.sample()]) for _ in range(100)]
     try:
-        observations = first.reset()
-        for _ in range(20):
-            observations = first.step(np.array([first.action_space.sample()]))[0]
+        first.reset()
+        observations = _play(first, before)[-1][0]
         shown = restore_snapshot(second, take_snapshot(first, observations))
-        if not _equal(observations, shown):
-            return False
-        for _ in range(100):
-            action = np.array([first.action_space.sample()])
-            if not all(_equal(a, b) for a, b in zip(first.step(action)[:3], second.step(action)[:3], strict=True)):
-                return False
-    except Exception:  # what an environment raises here it will raise in training, where it is reported
+        steps = zip(_play(first, after), _play(second, after), strict=True)
+        return _equal(observations, shown) and all(
+            _equal(a, b) for one, two in steps for a, b in zip(one, two, strict=True)
+        )
+    except (NotData, _EnvironmentFailed):
         return False
     finally:
         first.close()
         second.close()
-    return True
+
+
+class _EnvironmentFailed(Exception):
+    """What an environment raises here it will raise in training, where it is reported."""
+
+
+def _play(env: VecEnv, actions: list[Any]) -> list[tuple[Any, ...]]:
+    """Return observations, rewards and ends of all steps."""
+    try:
+        return [env.step(action)[:3] for action in actions]
+    except Exception as error:
+        raise _EnvironmentFailed from error
 
 
 def _chain(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:

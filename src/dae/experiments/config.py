@@ -10,17 +10,19 @@ from typing import Any
 import msgspec
 
 from dae.errors import UserError, one_line
-from dae.rules import NOT_NEGATIVE, ruled
+from dae.rules import NOT_NEGATIVE, Rule, ruled
 from dae.runs import RunFolder, RunSettings
-from dae.runs.settings import preset_settings, require_names
+from dae.runs.settings import convert_settings, preset_settings, require_names
 from dae.terminal.options import parse_count, read_options
+
+THREADS = Rule("in [0, 1024]", lambda n: 0 <= n <= 1024)
 
 
 @dataclass(frozen=True)
 class TrainConfig(RunSettings):
     """Train an agent. Run the same command again to continue a run that was stopped."""
 
-    threads: int = ruled(0, NOT_NEGATIVE)
+    threads: int = ruled(0, THREADS)
     """CPU threads of PyTorch; 0 leaves the choice to it."""
     checkpoint_seconds: float = ruled(60.0, NOT_NEGATIVE)
     """Seconds between checkpoints."""
@@ -50,7 +52,7 @@ def parse(arguments: list[str]) -> TrainConfig:
         return _read(arguments, TrainConfig(**RunFolder(first.resume).read_config().settings.to_json()))
     in_file = _read_file(first.config) if first.config is not None else {}
     chosen = _read(without_help, TrainConfig(**in_file))
-    return _read(arguments, from_preset(chosen.env, chosen.advantage, chosen.preset, in_file)).checked()
+    return _read(arguments, from_preset(chosen.env, chosen.advantage, chosen.preset, in_file))
 
 
 def from_preset(env: str, advantage: str, preset: str, settings: Mapping[str, Any]) -> TrainConfig:
@@ -64,22 +66,29 @@ def _read(arguments: list[str], default: TrainConfig) -> TrainConfig:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    """Return the settings in a file, converted to their types."""
+    """Return the settings in a file, converted to their types; TOML has no None, so it is written as text."""
     try:
         content = path.read_bytes()
-        settings = (
-            msgspec.json.decode(content)["settings"] if path.suffix == ".json" else tomllib.loads(content.decode())
-        )
+        settings = tomllib.loads(content.decode()) if path.suffix != ".json" else msgspec.json.decode(content)
     except OSError as error:
         raise UserError(f"config file {path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UserError(f"config file {path} cannot be read: {one_line(error)}") from error
+    if path.suffix == ".json":
+        settings = settings.get("settings") if isinstance(settings, dict) else None
     require_names(settings, _NAMES, path)
-    try:
-        counts = {
-            name: parse_count(value) for name, value in settings.items() if name in _COUNTS and isinstance(value, str)
-        }
-        typed = msgspec.convert(settings | counts, TrainConfig, dec_hook=lambda kind, value: kind(value))
-    except (msgspec.ValidationError, ValueError) as error:
-        raise UserError(f"config file {path}: {one_line(error)}") from error
+    plain = {name: _plain(name, value, path) for name, value in settings.items()}
+    typed = convert_settings(plain, TrainConfig, path, lax=True)
     return {name: getattr(typed, name) for name in settings}
+
+
+def _plain(name: str, value: Any, path: Path) -> Any:
+    """Return a value as JSON would have it: counts may be written as 500K, whole numbers as 1e4."""
+    if value == "None":
+        return None
+    if isinstance(value, str) and name in _COUNTS:
+        try:
+            return parse_count(value)
+        except ValueError as error:
+            raise UserError(f"{path}: {name}: {error}") from error
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,9 +11,8 @@ from PIL import Image, ImageDraw, ImageFont
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
-from dae.envs import Family, family_of
+from dae.envs import Family, family_of, make_vec_env
 from dae.errors import UserError, one_line
-from dae.experiments.environments import open_env
 
 _HEIGHT, _PANEL = 300, 260
 _BACKGROUND, _INK, _FAINT = (24, 24, 30), (235, 235, 240), (120, 120, 132)
@@ -32,7 +30,7 @@ class _Thought:
     value: float
     bars: NDArray[np.float32]
     of: str  # what the bars show
-    action: int
+    action: int | None  # None: the actions are not single numbers
 
 
 def record_episode(
@@ -46,7 +44,7 @@ def record_episode(
     moments, score = [], 0.0
     for _ in range(longest):
         action, _ = model.predict(observations, deterministic=greedy)  # type: ignore[arg-type]
-        moments.append((family.draw(env), score, _think(model, observations, int(action[0]))))
+        moments.append((family.draw(env), score, _think(model, observations, int(action[0]) if names else None)))
         observations, rewards, dones, _ = env.step(action)
         score += float(rewards[0])
         if dones[0]:
@@ -65,16 +63,16 @@ def record_episode(
 
 def _make_visible(family: Family, env_id: str, seed: int) -> VecEnv:
     try:
-        env = open_env(env_id, 1, seed, render_mode="rgb_array")
+        env = make_vec_env(env_id, 1, seed, render_mode="rgb_array")
         env.reset()
         family.draw(env)
-    except (UserError, ImportError, NotImplementedError, gym.error.Error) as error:
+    except UserError as error:
         raise CannotRecord(f"{env_id} cannot be drawn here: {one_line(error)}") from error
     env.seed(seed)
     return env
 
 
-def _think(model: PPO, observations: Any, action: int) -> _Thought:
+def _think(model: PPO, observations: Any, action: int | None) -> _Thought:
     if model.estimator.info.models_all_actions:
         credit = model.advantages(observations)
         return _Thought(float(credit.values[0]), credit.advantages[0], "advantage", action)
@@ -82,8 +80,9 @@ def _think(model: PPO, observations: Any, action: int) -> _Thought:
         tensors = model.policy.obs_to_tensor(observations)[0]
         value = float(model.policy.predict_values(tensors))
         distribution = model.policy.get_distribution(tensors).distribution
-    probs = getattr(distribution, "probs", None)
-    bars = np.zeros(0, np.float32) if probs is None else probs[0].cpu().numpy()
+    bars = np.zeros(0, np.float32)
+    if action is not None:
+        bars = distribution.probs[0].cpu().numpy()  # type: ignore[union-attr]
     return _Thought(value, bars, "probability", action)
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import tyro
 from stable_baselines3.common.evaluation import evaluate_policy
 
-from dae.experiments.environments import open_env
+from dae.envs import make_vec_env
 from dae.experiments.film import CannotRecord, record_episode
 from dae.experiments.loading import load_run
 from dae.rules import COUNT, ruled
+from dae.runs.settings import SEED
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class PlayConfig:
     """Episodes to play."""
     greedy: bool = False
     """Take the most probable action instead of drawing one."""
-    seed: int = 1_000
+    seed: int = ruled(1_000, SEED)
     """Seed of the environments."""
     film: Literal["gif", "mp4", "none"] = "gif"
     """What to record an episode as."""
@@ -35,7 +36,7 @@ class PlayConfig:
 def play(config: PlayConfig) -> int:
     """Print mean ± standard error of the scores, and write a film."""
     run = load_run(config.run)
-    env = open_env(run.config.env, min(config.episodes, 64), config.seed)
+    env = make_vec_env(run.config.env, min(config.episodes, 64), config.seed)
     scores, lengths = evaluate_policy(
         run.model, env, config.episodes, deterministic=config.greedy, return_episode_rewards=True
     )

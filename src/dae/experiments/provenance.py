@@ -46,4 +46,5 @@ def git_state(package: Path) -> tuple[str | None, bool | None]:
 
 def _git(folder: Path, *words: str) -> str:
     command = ["git", "-C", str(folder), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    elsewhere = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # GIT_DIR, say
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10, env=elsewhere).stdout.strip()

@@ -5,6 +5,9 @@ import functools
 from dataclasses import dataclass
 from importlib import resources
 
+# The comparison that the paper is about: the estimator to beat, whose scores are also the scale, and its own.
+PAIR = ("gae", "dae")
+REFERENCE = PAIR[0]
 # The printed table of wins: environments won by GAE, won by DAE, similar. It does not follow exactly from the printed
 # scores, so reports show both.
 WINS: dict[tuple[str, str, str], tuple[int, int, int]] = {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dae.errors import UserError
-from dae.paper import ABLATION, ABLATION_REFERENCE
+from dae.paper import ABLATION, ABLATION_REFERENCE, REFERENCE
 from dae.report.cells import Cells, make_cells
 from dae.report.comparing import Comparison, comparisons
 from dae.report.departures import banner
@@ -58,7 +58,7 @@ def analyse(records: Sequence[Result | LeftOut]) -> Analysis:
             f"no finished run to report on among {plural(len(records), 'folder')}{why}; let `dae train` finish some, "
             "or name another folder"
         )
-    references = {domain: ["gae"] for domain in cells.values("domain")}
+    references = {domain: [REFERENCE] for domain in cells.values("domain")}
     for domain, of_domain in references.items():
         if set(ABLATION[1:]) & set(cells.where(domain=domain).values("method")):
             of_domain.append(ABLATION_REFERENCE)

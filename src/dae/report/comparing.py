@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dae.catalog import describe, set_by_the_paper
 from dae.hyperparameters import as_settings
-from dae.paper import Score, paper_games, paper_scores
+from dae.paper import PAIR, Score, paper_games, paper_scores
 from dae.report.cells import Cell, Cells, differences
 from dae.report.statistics import Estimate, probability_of_improvement
 from dae.report.text import count_text, listed, method_name, plural
@@ -45,7 +45,8 @@ def paper_recount(domain: str, network: str, metric: str) -> Wins:
     """Count the wins of DAE over GAE in the paper's printed scores by the same rule."""
     scores = paper_scores()
     keys = [(domain, network, env, metric) for env in paper_games(domain)]
-    return count_wins([(scores[*key, "gae"], scores[*key, "dae"]) for key in keys if (*key, "gae") in scores])
+    first, second = PAIR
+    return count_wins([(scores[*key, first], scores[*key, second]) for key in keys if (*key, first) in scores])
 
 
 @dataclass(frozen=True)

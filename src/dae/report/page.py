@@ -14,13 +14,13 @@ from dae.report.analysis import Analysis
 from dae.report.cells import Cell, sizes
 from dae.report.contents import Figure, Section
 from dae.report.score_tables import anchor
-from dae.report.svg import css_variable, inline_svg
+from dae.report.svg import css_variables, inline_svg
 from dae.report.text import METRICS, domain_name, method_name, plural, score_text
 
 
 def render_page(analysis: Analysis, sections: Sequence[Section], command: str) -> str:
     """Return the page as text; everything that comes out of a run's folder is escaped."""
-    methods = analysis.cells.values("method")
+    variables = css_variables(analysis.cells.values("method"))
     environment = Environment(
         loader=PackageLoader("dae.report"),
         autoescape=True,
@@ -30,7 +30,7 @@ def render_page(analysis: Analysis, sections: Sequence[Section], command: str) -
     )
 
     def svg(figure: Figure) -> Markup:
-        return Markup(inline_svg(figure.drawing, figure.name, figure.description, methods))
+        return Markup(inline_svg(figure.drawing, figure.name, figure.description, variables))
 
     environment.filters |= {
         "anchor": anchor,
@@ -46,7 +46,7 @@ def render_page(analysis: Analysis, sections: Sequence[Section], command: str) -
         "sizes": sizes,
         "svg": svg,
         "unbroken": _unbroken,
-        "variable": css_variable,
+        "variable": variables.__getitem__,
     }
     with_numbers = {family.name for family in families() if family.protocol}
     text = environment.get_template("page.html").render(
@@ -54,7 +54,7 @@ def render_page(analysis: Analysis, sections: Sequence[Section], command: str) -
         sections=sections,
         command=command,
         version=__version__,
-        methods=methods,
+        methods=list(variables),
         in_the_paper=bool(with_numbers & set(analysis.cells.values("domain"))),
     )
     return re.sub(r"\n\s*\n", "\n", text).strip() + "\n"

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dae.catalog import colour_of
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def css_variable(method: str) -> str:
-    """Return the variable of the page that holds an estimator's colour."""
-    return f"--method-{slug(method)}"
+def css_variables(methods: Sequence[str]) -> dict[str, str]:
+    """Return the variables of the page that hold the estimators' colours; names may differ in odd characters alone."""
+    return {method: f"--method-{place}-{slug(method)}" for place, method in enumerate(methods)}
 
 
-def inline_svg(figure: "Figure", name: str, description: str, methods: Iterable[str]) -> str:
+def inline_svg(figure: "Figure", name: str, description: str, variables: Mapping[str, str]) -> str:
     """Return a figure as an element of the page; the name keeps its ids apart from those of other figures."""
     figure.patch.set_alpha(0)
     for axes in figure.axes:
@@ -35,8 +35,8 @@ def inline_svg(figure: "Figure", name: str, description: str, methods: Iterable[
     text = re.sub(r"\n\s*", "\n", text)
     text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", text)
     text = text.replace("#000000", "currentColor")
-    for method in methods:
-        text = text.replace(colour_of(method).light, f"var({css_variable(method)})")
+    for method, variable in variables.items():
+        text = text.replace(colour_of(method).light, f"var({variable})")
     text = re.sub(r'^<svg width="[^"]*" height="[^"]*"', "<svg", text)
     return text.replace("<svg", f'<svg role="img" aria-label="{html.escape(description)}"', 1)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dae.paper import WINS
+from dae.paper import PAIR, WINS
 from dae.report.cells import sizes
 from dae.report.comparing import Comparison, Wins, paper_recount
 from dae.report.tables import Entry, Table
@@ -21,7 +21,7 @@ def _wins_table(compared: list[Comparison], first: str, second: str) -> Table:
     found = {(c.domain, c.network): c for c in compared}
     domains = list(dict.fromkeys(c.domain for c in compared))
     networks = list(dict.fromkeys(c.network for c in compared))
-    with_paper = (first, second) == ("gae", "dae")
+    with_paper = (first, second) == PAIR
     printed_domains = {domain for domain, _, _ in WINS}
     columns = [("", "Network"), ("", "Won by")]
     for metric in METRICS.values():
@@ -69,7 +69,7 @@ def _where(comparison: Comparison) -> str:
 def _wins_data(comparison: Comparison | None, metric: str, ours: Wins) -> dict[str, Any]:
     assert comparison is not None
     key = (comparison.domain, comparison.network, metric)
-    of_the_paper = (comparison.first, comparison.second) == ("gae", "dae") and key in WINS
+    of_the_paper = (comparison.first, comparison.second) == PAIR and key in WINS
     printed = WINS[key] if of_the_paper else (None, None, None)
     recount = paper_recount(*key) if of_the_paper else None
     return {

@@ -1,10 +1,11 @@
 """The settings that define a run, and how they are written to files."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import tyro
@@ -16,9 +17,11 @@ from dae.hyperparameters import Hyperparameters, as_settings
 from dae.rules import Rule, check_fields, require, ruled
 from dae.terminal.options import COUNT_WORD, one_of
 
+Settings = TypeVar("Settings", bound="RunSettings")
 ENV_ID = Rule("an environment id, such as MinAtar/Breakout-v1", bool)
 SEED = Rule("in [0, 2^32)", lambda n: 0 <= n < 2**32)
-SIZE = Rule("an integer of at least 1", lambda n: 1 <= n < 2**53)  # what JSON and floats hold exactly
+SIZE = Rule("an integer in [1, 2^53)", lambda n: 1 <= n < 2**53)  # what JSON and floats hold exactly
+DEVICE = Rule("auto, cpu, mps, cuda or cuda:N", lambda name: bool(re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name)))
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class _Varied:
     """Channels of the Atari network: 32-32-32 as in the paper's figure, or 32-64-64 as in the authors' code."""
     finishing: bool = True
     """After the last update let the policy play until completed episodes hold all frames, as the paper's scores do."""
-    device: str = "auto"
+    device: str = ruled("auto", DEVICE)
     """Where the network runs: auto, cpu, cuda."""
 
 
@@ -70,14 +73,12 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
         """The folder of the run within the folder that runs are kept in."""
         return str(Path(self.env.replace("/", "-")) / f"{self.advantage}-{self.network}" / f"seed-{self.seed}")
 
-    def checked(self) -> Self:
-        """Refuse invalid settings; those that concern the environment are checked when it is made."""
-        check_fields(self)
+    def require_consistent(self) -> None:
+        """Refuse settings that do not go together; those that concern the environment are checked when it is made."""
         require_estimator(self.advantage)
         self.family.preset(self.preset)
         fitting = self.family.network_names
         require("network", self.network, Rule(f"{' or '.join(fitting)} for {self.env}", lambda name: name in fitting))
-        return self
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings by name."""
@@ -87,12 +88,26 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
     def from_json(settings: Any, where: Path) -> "RunSettings":
         """Return the settings that a file holds; what is not there has its default."""
         require_names(settings, SETTING_NAMES, where)
+        read = convert_settings(settings, RunSettings, where)
         try:
-            read = msgspec.convert(settings, RunSettings)
             check_fields(read)
-        except (msgspec.ValidationError, InvalidValue) as error:
+        except InvalidValue as error:
             raise UserError(f"{where}: {error}") from error
         return read
+
+
+def convert_settings(settings: Mapping[str, Any], kind: type[Settings], where: Path, *, lax: bool = False) -> Settings:
+    """Return settings as a dataclass with values of the right types; `lax` takes numbers and switches as text too."""
+    try:
+        return msgspec.convert(settings, kind, strict=not lax, dec_hook=lambda cls, value: cls(value))
+    except msgspec.ValidationError as error:
+        name = str(error).rpartition("$.")[2].rstrip("`")
+        fields = {field.name: field for field in dataclasses.fields(kind)}
+        if name not in fields:
+            raise UserError(f"{where}: {error}") from error
+        rule = fields[name].metadata.get("rule")
+        expected = rule.text if rule else str(error).partition(" - at")[0].removeprefix("Expected ").replace("`", "")
+        raise UserError(f"{where}: {name} is {settings[name]!r}: it must be {expected}") from error
 
 
 SETTING_NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))

@@ -23,6 +23,8 @@ def exit_code_of(command: Callable[[], int]) -> int:
     except UserError as error:
         announce(one_line(error))
         return error.exit_code
-    except OSError as error:  # a full disk, missing permissions, …
+    except OSError as error:
+        if error.errno is None:  # not the system's: a full disk, missing permissions, …
+            raise
         announce(one_line(error))
         return 2

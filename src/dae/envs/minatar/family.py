@@ -13,6 +13,7 @@ from dae.paper import paper_games
 
 if TYPE_CHECKING:
     from gymnasium import Space
+    from numpy.typing import NDArray
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
@@ -70,6 +71,9 @@ class MinAtar(Family):
         env.set_state(np.load(io.BytesIO(snapshot), allow_pickle=False))  # type: ignore[attr-defined]
         observations: VecEnvObs = env.observe()  # type: ignore[attr-defined]
         return observations
+
+    def draw(self, env: "VecEnv") -> "NDArray[np.uint8]":
+        return np.asarray(env.get_images()[0])
 
     def action_names(self, env: "VecEnv") -> list[str]:
         return [_ACTIONS[action] for action in env.get_attr("action_set")[0]]

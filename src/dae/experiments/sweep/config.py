@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal
 
 import tyro
 
@@ -13,7 +13,7 @@ from dae.experiments.config import TrainConfig, parse
 from dae.paper import ABLATION
 from dae.rules import COUNT, EACH_ONCE, NOT_NEGATIVE, check_fields, optional, ruled
 from dae.runs import RunFolder
-from dae.terminal.options import option_name
+from dae.terminal.options import one_of, option_name
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ def suites() -> dict[str, Grid]:
 class SweepConfig:
     """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on."""
 
-    suite: tyro.conf.Positional[str] = ""
-    """The paper's experiments (minatar, atari, ablation), or a test of a few minutes (smoke); or use --envs."""
+    suite: Annotated[str, tyro.conf.Positional, one_of(suites())] = ""
+    """The paper's experiments, by family, its ablation, or a test of a few minutes (smoke); or use --envs."""
     envs: tuple[str, ...] = ruled((), EACH_ONCE)
     """Environments, in place of the suite's."""
     advantages: tuple[str, ...] = ruled((), EACH_ONCE)
@@ -90,7 +90,7 @@ class SweepConfig:
             base.settings + self.settings,
         )
 
-    def checked(self) -> Self:
+    def require_consistent(self) -> None:
         """Refuse what cannot be a sweep."""
         known = suites()
         if self.suite and self.suite not in known:
@@ -100,14 +100,12 @@ class SweepConfig:
             )
         if not self.grid.envs:
             raise UserError(f"there is nothing to run: name a suite ({', '.join(known)}) or --envs")
-        check_fields(self)
         if self.gpus_per_run and self.launcher != "ray":
             raise UserError(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray can assign GPUs")
         for text in self.settings:
             name, sign, _ = text.partition("=")
             if not sign or name in _THE_SWEEPS_OWN:
                 raise UserError(f"settings has {text!r}: it must be NAME=VALUE, with NAME not set by the sweep")
-        return self
 
 
 _THE_SWEEPS_OWN = ("env", "advantage", "network", "preset", "seed", "out", "config", "resume", "threads")
@@ -145,9 +143,10 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
         kind = family_of(env).name, network, advantage
         if kind not in parsed:
             parsed[kind] = parse([env, *words])
-        planned.append(
-            PlannedRun((env, *words, "--seed", str(seed)), replace(parsed[kind], env=env, seed=seed).checked())
-        )
+        run = PlannedRun((env, *words, "--seed", str(seed)), replace(parsed[kind], env=env, seed=seed))
+        check_fields(run.config)
+        run.config.require_consistent()
+        planned.append(run)
     return planned
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from dae.errors import UserError, one_line
 from dae.experiments.sweep.config import PlannedRun, SweepConfig
 from dae.terminal.boundary import announce, exit_code_of
+from dae.terminal.extensions import VARIABLE, import_extensions
 
 
 class Launcher(ABC):
@@ -111,7 +112,8 @@ class RayCluster(Launcher):
         return min(room, self._config.jobs or room)
 
     def start(self, run: PlannedRun) -> Any:
-        handle = self._task.remote(run.words, str(run.folder.log.resolve()), str(Path.cwd()))
+        extensions = os.environ.get(VARIABLE, "")
+        handle = self._task.remote(run.words, str(run.folder.log.resolve()), str(Path.cwd()), extensions)
         self._logs[handle] = run.folder.log
         return handle
 
@@ -137,18 +139,23 @@ class RayCluster(Launcher):
             self._folder.cleanup()
 
 
-def _train_in_worker(words: tuple[str, ...], log: str, folder: str) -> int:
+def _train_in_worker(words: tuple[str, ...], log: str, folder: str, extensions: str) -> int:
     """Run `dae train` in a Ray worker, which does not use its output or working directory for anything else."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # Ray's would exit without a checkpoint
     os.chdir(folder)
     with Path(log).open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+    os.environ[VARIABLE] = extensions
     from dae.experiments.config import parse
     from dae.experiments.training.run import train
 
+    def command() -> int:
+        import_extensions()
+        return train(parse(list(words)))
+
     try:
-        return exit_code_of(lambda: train(parse(list(words))))
+        return exit_code_of(command)
     except Exception as error:  # the last line of the log says what it was
         traceback.print_exc()
         announce(f"{type(error).__name__}: {one_line(error)}")

@@ -10,9 +10,9 @@ from dae.agent import PPO, networks
 from dae.agent.estimators import ESTIMATORS
 from dae.agent.settings import falling
 from dae.catalog import describe
+from dae.envs import make_vec_env
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
-from dae.experiments.environments import open_env
 from dae.runs import RunSettings
 
 
@@ -33,7 +33,7 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
 
 def make_env(settings: RunSettings) -> VecEnv:
     """Make the actors' environments; ids, spaces and missing packages are refused here, before anything is written."""
-    env = open_env(settings.env, settings.actors, settings.seed)
+    env = make_vec_env(settings.env, settings.actors, settings.seed)
     if not isinstance(env.action_space, spaces.Discrete) and describe(settings.advantage).needs_discrete_actions:
         raise UserError(
             f"{settings.env} has the actions {env.action_space}, and advantage {settings.advantage!r} needs discrete "

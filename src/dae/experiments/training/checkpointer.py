@@ -19,9 +19,9 @@ class Checkpointer:
     Each of several processes that train together has one; they decide together, and the first one's recorder writes.
     """
 
-    def __init__(self, config: TrainConfig, agent: PPO, counters: Counters, recorder: Recorder) -> None:
+    def __init__(self, config: TrainConfig, agent: PPO, counters: Counters, recorder: Recorder, *, exact: bool) -> None:
         self._config, self._agent, self._counters, self._recorder = config, agent, counters, recorder
-        self.exact = config.family.can_be_restored(config.env)
+        self.exact = exact  # whether environments can be restored
         self._latest: Checkpoint | None = None
         self._saved = self._taken = time.monotonic()
         self._cost_of_a_state = 0.0

@@ -147,7 +147,7 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
     """Make what a run needs, or restore it from the newest checkpoint. Errors are found before anything is written."""
     begun = parallel.broadcast(folder.exists)
     share = share_of(config, parallel.size())
-    env = make_env(share)
+    env = parallel.together(lambda: make_env(share))
     if config.threads:  # after the games have loaded: Numba sets the threads of OpenMP, which PyTorch uses too
         torch.set_num_threads(config.threads)
     agent, counters = None if begun else make_model(share, env), Counters()
@@ -156,9 +156,9 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
         agent, counters = restore(config, folder, env, checkpoint)
     elif agent is None:
         agent = make_model(share, env)
-    kind = FolderRecorder if parallel.rank() == 0 else Recorder
-    recorder = kind(config, folder, agent, counters)
-    checkpointer = Checkpointer(config, agent, counters, recorder)
+    exact = config.family.can_be_restored(config.env)
+    recorder = (FolderRecorder if parallel.rank() == 0 else Recorder)(config, folder, agent, counters)
+    checkpointer = Checkpointer(config, agent, counters, recorder, exact=exact)
     return _Session(config, folder, agent, recorder, checkpointer, StopSignals(at_once=parallel.size() == 1))
 
 

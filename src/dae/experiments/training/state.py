@@ -13,7 +13,7 @@ from dae.agent import PPO, parallel
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import AGENT, load_agent
-from dae.runs import Checkpoint, RunFolder
+from dae.runs import Checkpoint, RunFolder, RunSettings
 from dae.runs.settings import require_same
 from dae.serialization import from_bytes, to_bytes
 from dae.terminal.boundary import announce
@@ -103,7 +103,8 @@ def _take_own(config: TrainConfig, agent: PPO, counters: Counters, *, exact: boo
 def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Checkpoint) -> tuple[PPO, Counters]:
     """Return the agent and the counters as a checkpoint has them, and bring the environments to where they were."""
     state: dict[str, Any] = from_bytes(checkpoint.parts[_STATE])
-    require_same(folder.path, state["settings"], config.to_json())
+    stored = RunSettings.from_json(state["settings"], folder.checkpoints.folder)
+    require_same(folder.path, stored.to_json(), config.to_json())
     agent = load_agent(checkpoint, env=env, device=config.device)
     counters = Counters(**state["books"])
     _announce_continuation(folder, checkpoint)
