@@ -160,7 +160,7 @@ def test_a_family_plays_and_reports(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "report")]) == 0
     told = capsys.readouterr().out
-    assert "Toy worlds: 800 of 4K frames, 2 of 3 seeds, 4 of 1,024 actors, 1 of 2 environments" in told
+    assert "Toy worlds: 800 of 4K frames, 2 of 3 seeds, 1 of 2 environments" in told
     page = (tmp_path / "report" / "index.html").read_text()
     assert '<section id="toy"><h2>Toy worlds</h2>' in page
     assert "Running mean over GAE, baseline" in page

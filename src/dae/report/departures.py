@@ -1,5 +1,7 @@
 """Where the runs are not what the paper ran: fewer frames, fewer seeds, other settings."""
 
+from typing import Any
+
 from dae.envs import families
 from dae.report.cells import Cell, Cells
 from dae.report.text import count_text, domain_name, span
@@ -20,7 +22,7 @@ def departures(cells: Cells, domain: str) -> list[str]:
     found = [
         _against("frames", [cell.frames for cell in inside], family.protocol.frames),
         _against("seeds", [len(cell.runs) for cell in inside], family.protocol.seeds),
-        _against("actors", [cell.settings.actors for cell in inside], RunSettings().actors),
+        _against("actors", [cell.settings.actors for cell in inside], max(_paper(cell)["actors"] for cell in inside)),
         _against("environments", [len(games)], len(family.protocol.games)),
         ", ".join(dict.fromkeys(text for cell in inside for text in _other_settings(cell))),
     ]
@@ -43,7 +45,11 @@ def _against(what: str, ours: list[int], paper: int) -> str:
 
 def _other_settings(cell: Cell) -> list[str]:
     """Name the settings that differ from the paper's preset."""
-    paper = RunSettings().to_json() | preset_settings(cell.key.env, cell.key.method, "paper")
-    ours = cell.settings.to_json()
+    paper, ours = _paper(cell), cell.settings.to_json()
     names = [name for name in SETTING_NAMES if name not in _NOT_SETTINGS]
     return [f"{name} {ours[name]} (the paper: {paper[name]})" for name in names if ours[name] != paper[name]]
+
+
+def _paper(cell: Cell) -> dict[str, Any]:
+    """Return the settings of the paper's preset."""
+    return RunSettings().to_json() | preset_settings(cell.key.env, cell.key.method, "paper")
