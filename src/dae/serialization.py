@@ -108,7 +108,12 @@ KINDS: dict[str, Kind] = {
         lambda v: (v.nvec, v.start, v.dtype.str),
         lambda nvec, start, d: spaces.MultiDiscrete(nvec, start=start, dtype=np.dtype(d).type),
     ),
-    "multi-binary": Kind(spaces.MultiBinary, lambda v: (list(v.shape),), spaces.MultiBinary),
+    # With one dimension its size is a number, which Stable-Baselines3 asks for.
+    "multi-binary": Kind(
+        spaces.MultiBinary,
+        lambda v: (list(v.shape),),
+        lambda shape: spaces.MultiBinary(shape if len(shape) > 1 else shape[0]),
+    ),
     # As pairs: a Dict made from a dictionary would sort its keys.
     "dict-space": Kind(
         spaces.Dict,

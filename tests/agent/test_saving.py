@@ -180,6 +180,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         spaces.Discrete(4, start=1),
         spaces.MultiDiscrete([3, 4]),
         spaces.MultiBinary([2, 3]),
+        spaces.MultiBinary(4),
         spaces.Discrete(4, dtype=np.int32),
         spaces.MultiDiscrete([3, 4], dtype=np.int32, start=[1, 2]),
         spaces.Dict([("z", spaces.Discrete(2)), ("a", spaces.Discrete(3))]),

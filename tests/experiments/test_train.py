@@ -337,7 +337,9 @@ class Drawn(Faulty):
         return np.zeros((20, 20, 3), np.uint8)
 
 
-@pytest.mark.parametrize("actions", [gym.spaces.Box(-1, 1, (2,)), gym.spaces.MultiDiscrete([2, 3])], ids=str)
+@pytest.mark.parametrize(
+    "actions", [gym.spaces.Box(-1, 1, (2,)), gym.spaces.MultiDiscrete([2, 3]), gym.spaces.MultiBinary(2)], ids=str
+)
 def test_films_show_agents_whose_actions_are_not_single_numbers(
     actions: gym.Space[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

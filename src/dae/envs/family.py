@@ -117,8 +117,9 @@ class Family:
         return restore_snapshot(env, snapshot)
 
     def action_names(self, env: "VecEnv") -> list[str]:
-        """Return what discrete actions are called."""
-        return [str(action) for action in range(int(getattr(env.action_space, "n", 0)))]
+        """Return what actions are called that are single numbers; nothing if they are not."""
+        actions = env.action_space.n if isinstance(env.action_space, spaces.Discrete) else 0
+        return [str(action) for action in range(actions)]
 
     def draw(self, env: "VecEnv") -> "NDArray[np.uint8]":
         """Return a picture of the first environment, (height, width, 3)."""
