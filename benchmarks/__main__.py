@@ -9,6 +9,6 @@ if __name__ == "__main__":
     chosen = sys.argv[1:] or BENCHMARKS
     unknown = set(chosen) - set(BENCHMARKS)
     if unknown:
-        sys.exit(f"{', '.join(sorted(unknown))} is no benchmark; choose from {', '.join(BENCHMARKS)}")
+        sys.exit(f"{', '.join(sorted(unknown))} is not a benchmark; choose from {', '.join(BENCHMARKS)}")
     for name in chosen:
         import_module(f"benchmarks.{name}").main()

@@ -5,10 +5,10 @@ import time
 from pathlib import Path
 
 import torch
-from dae.experiments.state import Books, take_checkpoint
 
 from dae.experiments.config import parse
 from dae.experiments.training.building import make_env, make_model
+from dae.experiments.training.state import Counters, take_checkpoint
 from dae.runs import Checkpoints
 
 CASES = {
@@ -36,7 +36,7 @@ def main() -> None:
             for k in range(5):
                 model.num_timesteps = k
                 start = time.perf_counter()
-                checkpoint = take_checkpoint(config, model, Books(monitor_size=0), exact=True)
+                checkpoint = take_checkpoint(config, model, Counters(monitor_size=0), exact=True)
                 taken = time.perf_counter()
                 Checkpoints(Path(folder)).save(checkpoint)
                 writing.append(time.perf_counter() - taken)
