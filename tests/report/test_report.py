@@ -138,7 +138,9 @@ def test_the_page_is_the_same_whenever_it_is_rendered(tmp_path: Path) -> None:
     write_run(tmp_path, "MinAtar/Asterix-v1", "dae")
     analysis = analyse(read_results(find_runs([tmp_path])))
     sections = contents(analysis)
-    assert render_page(analysis, sections, "dae report") == render_page(analysis, sections, "dae report")
+    drawn = {figure.name: "<svg/>" for section in sections for block in section.blocks for figure in block.figures}
+    pages = [render_page(analysis, sections, drawn, "dae report") for _ in range(2)]
+    assert pages[0] == pages[1]
 
 
 def test_an_estimator_that_nobody_knows_has_a_name_and_a_colour(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dae.report import figures
@@ -28,10 +28,6 @@ class Figure:
     draw: "Callable[[], Drawing]"
     on_page: bool = True
     in_files: bool = True
-
-    @cached_property
-    def drawing(self) -> "Drawing":
-        return self.draw()
 
 
 @dataclass(frozen=True)

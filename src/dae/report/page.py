@@ -1,7 +1,7 @@
 """The page: everything in one HTML file that needs no other, no network and no script."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -12,14 +12,14 @@ from dae.envs import families
 from dae.report import provenance
 from dae.report.analysis import Analysis
 from dae.report.cells import Cell, sizes
-from dae.report.contents import Figure, Section
+from dae.report.contents import Section
 from dae.report.score_tables import anchor
-from dae.report.svg import css_variables, inline_svg
+from dae.report.svg import css_variables
 from dae.report.text import METRICS, domain_name, method_name, plural, score_text
 
 
-def render_page(analysis: Analysis, sections: Sequence[Section], command: str) -> str:
-    """Return the page as text; everything that comes out of a run's folder is escaped."""
+def render_page(analysis: Analysis, sections: Sequence[Section], drawn: Mapping[str, str], command: str) -> str:
+    """Return the page as text; everything that comes out of a run's folder is escaped. `drawn` has figures as SVG."""
     variables = css_variables(analysis.cells.values("method"))
     environment = Environment(
         loader=PackageLoader("dae.report"),
@@ -28,9 +28,6 @@ def render_page(analysis: Analysis, sections: Sequence[Section], command: str) -
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-    def svg(figure: Figure) -> Markup:
-        return Markup(inline_svg(figure.drawing, figure.name, figure.description, variables))
 
     environment.filters |= {
         "anchor": anchor,
@@ -44,7 +41,7 @@ def render_page(analysis: Analysis, sections: Sequence[Section], command: str) -
         "seeds": provenance.seeds_text,
         "short_command": provenance.short_command,
         "sizes": sizes,
-        "svg": svg,
+        "svg": lambda figure: Markup(drawn[figure.name]),
         "unbroken": _unbroken,
         "variable": variables.__getitem__,
     }

@@ -2,16 +2,17 @@
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from dae.files import write_atomically
 from dae.pictures import save_figure
 from dae.report.analysis import Analysis
-from dae.report.contents import contents
+from dae.report.contents import Figure, contents
 from dae.report.page import render_page
 from dae.report.provenance import full_command
+from dae.report.svg import css_variables, inline_svg
 from dae.report.tables import Table
 from dae.report.text import METRICS, number
 
@@ -24,12 +25,23 @@ def write_report(analysis: Analysis, roots: Sequence[Path], out: Path) -> Path:
     for table in tables:
         for ending, text in (("md", table.to_markdown()), ("tex", table.to_latex()), ("csv", table.to_csv())):
             _write(out / "tables" / f"{table.name}.{ending}", text)
-    for figure in (figure for block in blocks for figure in block.figures if figure.in_files):
-        save_figure(figure.drawing, *(out / "figures" / f"{figure.name}.{kind}" for kind in ("png", "svg", "pdf")))
+    drawn = _draw((figure for block in blocks for figure in block.figures), analysis.cells.values("method"), out)
     _write(out / "summary.json", json.dumps(_summary(analysis, tables), indent=1) + "\n")
     page = out / "index.html"
-    _write(page, render_page(analysis, sections, shlex.join(["dae", "report", *map(str, roots)])))
+    _write(page, render_page(analysis, sections, drawn, shlex.join(["dae", "report", *map(str, roots)])))
     return page
+
+
+def _draw(figures: Iterable[Figure], methods: Sequence[str], out: Path) -> dict[str, str]:
+    """Draw each figure once: into its files, and as a part of the page, which is returned by name."""
+    variables, drawn = css_variables(methods), {}
+    for figure in figures:
+        drawing = figure.draw()
+        if figure.in_files:
+            save_figure(drawing, *(out / "figures" / f"{figure.name}.{kind}" for kind in ("png", "svg", "pdf")))
+        if figure.on_page:
+            drawn[figure.name] = inline_svg(drawing, figure.name, figure.description, variables)
+    return drawn
 
 
 def _write(path: Path, text: str) -> None:
