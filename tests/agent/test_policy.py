@@ -98,16 +98,15 @@ def test_every_field_takes_another_leading_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "space", "extractor"),
+    ("kind", "space", "extractor", "latent"),
     [
-        (CnnPolicy, spaces.Box(0, 1, (4, 10, 10), np.bool_), "MinAtarCNN"),
-        (CnnPolicy, spaces.Box(0, 255, (4, 84, 84), np.uint8), "NatureCNN"),
-        (MultiInputPolicy, spaces.Dict({"a": VECTOR}), "CombinedExtractor"),
-        (MlpPolicy, VECTOR, "FlattenExtractor"),
+        (CnnPolicy, spaces.Box(0, 1, (4, 10, 10), np.bool_), "MinAtarCNN", 256),  # heads directly on the trunk
+        (CnnPolicy, spaces.Box(0, 255, (4, 84, 84), np.uint8), "NatureCNN", 512),
+        (MultiInputPolicy, spaces.Dict({"a": VECTOR}), "CombinedExtractor", 64),
+        (MlpPolicy, VECTOR, "FlattenExtractor", 64),
     ],
 )
-def test_the_network_fits_the_observations(kind: Any, space: Any, extractor: str) -> None:
+def test_the_network_fits_the_observations(kind: Any, space: Any, extractor: str, latent: int) -> None:
     policy = make(kind, space, critic_head="advantage")
     assert type(policy.features_extractor).__name__ == extractor
-    on_the_trunk = extractor == "MinAtarCNN"
-    assert (policy.critic_net.in_features == policy.features_extractor.features_dim) == on_the_trunk or not on_the_trunk
+    assert policy.critic_net.in_features == policy.value_net.in_features == latent

@@ -45,7 +45,7 @@ def workers(root: Path) -> list[int]:
 
 
 def killed_until_done(start_driver: Callable[[], Fork], root: Path, *, kills: int, slowest: float) -> list[str]:
-    """Kill workers and drivers in turn at random moments, then let the sweep end; return who was killed."""
+    """Kill workers and drivers in turn at random moments, then let the sweep end; return who was really killed."""
     rng = random.Random(0)
     killed: list[str] = []
     driver = start_driver()
@@ -53,15 +53,16 @@ def killed_until_done(start_driver: Callable[[], Fork], root: Path, *, kills: in
         time.sleep(rng.uniform(0.0, slowest))
         if victim == "driver":
             os.kill(driver.pid, signal.SIGKILL)
-            driver.wait()
+            if driver.wait() == -signal.SIGKILL:
+                killed.append(victim)
             driver = start_driver()
         else:
             wait_until(lambda driver=driver: bool(workers(root)) or driver.exit_code() is not None)
-            if driver.exit_code() is not None or not (training := workers(root)):
+            if driver.exit_code() is not None:
                 break
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(rng.choice(training), signal.SIGKILL)
-        killed.append(victim)
+            with contextlib.suppress(ProcessLookupError, IndexError):  # the run has just ended
+                os.kill(rng.choice(workers(root)), signal.SIGKILL)
+                killed.append(victim)
     assert driver.wait(300) == 0
     return killed
 
