@@ -228,6 +228,8 @@ def rewritten(tmp_path: Path, change: Any, **options: Any) -> Path:
         lambda d, _: d["data"].update(predict=5),
         lambda d, _: d["data"].update(set_parameters={"@": "class", "with": ["Identity"]}),
         lambda d, _: d["data"].update(num_timesteps="x"),
+        lambda d, _: d["data"].update(num_timesteps={"@": "class", "with": ["Identity"]}),
+        lambda d, _: d["data"].update(use_sde={"@": "class", "with": ["Identity"]}),
         lambda d, _: d["data"].update(n_steps=10**13),
         lambda d, _: d["data"].update(policy_kwargs=3),
         lambda d, _: d["data"].update(observation_space=[1]),

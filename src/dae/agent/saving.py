@@ -32,6 +32,8 @@ _NEEDED: dict[str, Any] = {
     "seed": int | None,
 }
 
+_SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")  # these may be schedules
+
 Self = TypeVar("Self", bound="SafeSaving")
 
 
@@ -145,8 +147,10 @@ def _require_settings(fresh: dict[str, Any], saved: dict[str, Any]) -> None:
         if name not in fresh and name not in _NEEDED:
             raise InvalidValue(f"{name!r} is not a setting of an agent")
         usual = fresh.get(name)
+        if name in _SCHEDULED and callable(value):
+            continue
         for kind, also in ((bool, ()), (int, ()), (float, (int,)), (str, ()), (dict, ())):
-            if isinstance(usual, kind) and not isinstance(value, (kind, *also)) and not callable(value):
+            if isinstance(usual, kind) and not isinstance(value, (kind, *also)):
                 raise InvalidValue(f"{name} is {value!r}: it must be of the kind of {usual!r}")
 
 
