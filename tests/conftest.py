@@ -1,5 +1,6 @@
 """Settings shared by all tests."""
 
+import pytest
 import torch
 from hypothesis import settings
 
@@ -11,3 +12,9 @@ torch.set_num_threads(1)
 settings.register_profile("dae", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=1000)
 settings.load_profile("dae")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    """Loading Numba's threads gives PyTorch as many again, and a fork of a process that uses them can hang."""
+    torch.set_num_threads(1)

@@ -9,6 +9,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import torch
+
 from dae.runs import RunFolder
 
 
@@ -22,6 +24,7 @@ class Fork:
             code = 70
             try:
                 os.setsid()
+                torch.set_num_threads(1)  # threads of OpenMP do not survive a fork: waiting for them would not end
                 sys.stdout = sys.stderr = log.open("a", buffering=1)
                 os.dup2(sys.stdout.fileno(), 1)
                 os.dup2(sys.stdout.fileno(), 2)

@@ -1,7 +1,7 @@
 """Processes that train together make the update that one process would make of all their data."""
 
-import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from stable_baselines3.common.env_util import make_vec_env
 import dae
 from dae.agent import parallel
 from dae.errors import UserError
+from tests.processes import Fork
 
 N_STEPS = 32
 ROWS = ("observations", "actions", "rewards", "values", "log_prob", "bootstrap", "terminated", "truncated", "log_probs")
@@ -22,21 +23,16 @@ ROWS = ("observations", "actions", "rewards", "values", "log_prob", "bootstrap",
 def together(processes: int, folder: Path, what: Callable[[int], None]) -> None:
     """Run a function in several processes of a gloo group; all must succeed."""
     folder.mkdir(exist_ok=True)
-    children = []
-    for rank in range(processes):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                store = f"file://{folder / 'store'}"
-                dist.init_process_group("gloo", init_method=store, rank=rank, world_size=processes)
-                what(rank)
-                dist.barrier()
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    assert [os.waitpid(child, 0)[1] for child in children] == [0] * processes
+
+    def process(rank: int) -> int:
+        store = f"file://{folder / 'store'}"
+        dist.init_process_group("gloo", init_method=store, rank=rank, world_size=processes)
+        what(rank)
+        dist.barrier()
+        return 0
+
+    children = [Fork(partial(process, rank), folder / "log.txt") for rank in range(processes)]
+    assert [child.wait() for child in children] == [0] * processes, (folder / "log.txt").read_text()
 
 
 def agent(advantage: str, n_envs: int, **changes: Any) -> dae.PPO:
