@@ -10,7 +10,7 @@ from dae.envs import register_minatar
 from dae.lazy import load_lazily
 
 if TYPE_CHECKING:
-    from dae.agent import PPO
+    from dae.agent import PPO, paper_settings
     from dae.core import center, dae_loss, gae
     from dae.envs import make_vec_env
     from dae.experiments.loading import load_run
@@ -24,10 +24,11 @@ _HOMES = {
     "gae": "dae.core",
     "load_run": "dae.experiments.loading",
     "make_vec_env": "dae.envs",
+    "paper_settings": "dae.agent",
     **{room: f"dae.{room}" for room in ("agent", "core", "envs", "runs", "theory")},
 }
 
-__all__ = ["PPO", "__version__", "center", "dae_loss", "gae", "load_run", "make_vec_env"]
+__all__ = ["PPO", "__version__", "center", "dae_loss", "gae", "load_run", "make_vec_env", "paper_settings"]
 
 register_minatar()
 __getattr__ = load_lazily("dae", _HOMES)

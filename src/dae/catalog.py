@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dae.errors import InvalidValue, nearest
-from dae.hyperparameters import as_settings
+from dae.hyperparameters import SB3_DEFAULTS, as_settings
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,11 @@ class EstimatorInfo:
     name: str  # on the command line, in files and in `dae.PPO(advantage=...)`
     label: str  # in tables and figures
     colour: Colour | None = None  # without one, the next spare colour
-    paper: Mapping[str, Any] = field(default_factory=dict)  # what the paper sets differently for it, under SB3's names
-    sb3_defaults: bool = False  # what `dae.PPO` starts from: Stable-Baselines3's settings, not the paper's
-    needs_discrete_actions: bool = True
+    # Arguments of `dae.PPO` that differ: from DAE's in the paper, and from Stable-Baselines3's where none are given.
+    paper: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    action_spaces: tuple[str, ...] = ("Discrete",)
+    takes_correction: bool = False
     models_all_actions: bool = True  # `model.advantages` works
     trains_agents: bool = True  # False: only in the chain experiment
     compared_with: tuple[str, ...] = ("gae", "dae")  # reports compare it with these
@@ -39,11 +41,16 @@ _KNOWN: dict[str, EstimatorInfo] = {}
 
 def add(info: EstimatorInfo) -> EstimatorInfo:
     """Register an estimator; tables and figures keep the order of registration, and a name has one description."""
-    as_settings(info.paper)  # refuses what is not an argument of PPO
+    as_settings({**info.paper, **info.defaults})  # refuses what is not an argument of PPO
     if _KNOWN.setdefault(info.name, info) != info:
         raise InvalidValue(f"the name {info.name!r} is already used by another estimator, {_KNOWN[info.name].label}")
     return info
 
+
+ENUMERABLE = ("Discrete", "MultiDiscrete", "MultiBinary")  # actions whose probabilities can be summed
+# The critics of the paper learn more than a value. Measured on small problems (docs/classic.md): Stable-Baselines3's
+# weight and clipping, made for a value alone, slow them down.
+_CRITIC = {"vf_coef": 1.5, "max_grad_norm": None}
 
 # Colours that people with any colour vision can tell apart (Okabe and Ito), lighter ones on black.
 GAE = add(
@@ -52,15 +59,34 @@ GAE = add(
         "GAE",
         Colour("#d55e00", "#f28e4b"),
         paper={"n_epochs": 4, "vf_coef": 0.5, "max_grad_norm": 0.5, "gae_lambda": 0.95},
-        sb3_defaults=True,
-        needs_discrete_actions=False,
+        action_spaces=(*ENUMERABLE, "Box"),
         models_all_actions=False,
         compared_with=(),
     )
 )
-DAE = add(EstimatorInfo("dae", "DAE", Colour("#0072b2", "#56b4e9"), compared_with=("gae", "indirect", "duel")))
-DUEL = add(EstimatorInfo("duel", "Duel", Colour("#009e73", "#2fcf9f"), compared_with=()))
-INDIRECT = add(EstimatorInfo("indirect", "Indirect", Colour("#cc79a7", "#e6a1c8"), compared_with=()))
+DAE = add(
+    EstimatorInfo(
+        "dae",
+        "DAE",
+        Colour("#0072b2", "#56b4e9"),
+        defaults=_CRITIC | {"correction": 1.0},
+        action_spaces=ENUMERABLE,
+        takes_correction=True,
+        compared_with=("gae", "indirect", "duel"),
+    )
+)
+DUEL = add(
+    EstimatorInfo(
+        "duel",
+        "Duel",
+        Colour("#009e73", "#2fcf9f"),
+        defaults=_CRITIC | {"correction": 1.0},
+        action_spaces=ENUMERABLE,
+        takes_correction=True,
+        compared_with=(),
+    )
+)
+INDIRECT = add(EstimatorInfo("indirect", "Indirect", Colour("#cc79a7", "#e6a1c8"), defaults=_CRITIC, compared_with=()))
 MONTE_CARLO = add(EstimatorInfo("monte-carlo", "Monte-Carlo DAE", Colour("#e69f00", "#f0b93c"), trains_agents=False))
 _SPARE = (
     Colour("#7a5195", "#c3a0dc"),
@@ -100,6 +126,11 @@ def rank_of(name: str) -> tuple[int, str]:
     """Return a key that sorts estimators as they are shown: those that are known first."""
     known = list(_KNOWN)
     return (known.index(name) if name in known else len(known), name)
+
+
+def default_settings(info: EstimatorInfo) -> dict[str, Any]:
+    """Return the settings that `dae.PPO` has by default: Stable-Baselines3's, and the estimator's own."""
+    return SB3_DEFAULTS | as_settings(info.defaults)
 
 
 def set_by_the_paper() -> set[str]:

@@ -1,7 +1,7 @@
 """PPO's settings: each field is an argument of `dae.PPO`, an option of `dae train` and a part of a run's settings.
 
-The values here are the paper's, for DAE; what it sets differently for other estimators is in `dae.catalog`. A new
-option of PPO is a field of `PPOOptions` and the code that uses it: argument, command line, check, file and report
+The defaults are the paper's, for DAE, beside Stable-Baselines3's; `dae.catalog` has what estimators change in either.
+A new option of PPO is a field of `PPOOptions` and the code that uses it: argument, command line, check, file and report
 follow from the field.
 """
 
@@ -14,36 +14,42 @@ from dae.errors import InvalidValue, nearest
 from dae.rules import COUNT, FRACTION, NOT_NEGATIVE, POSITIVE, SWITCH, Rule, optional, require, ruled
 
 
-def setting(default: Any, rule: Rule, argument: str = "", *, scheduled: bool = False) -> Any:
-    """Describe a field: its rule, its name in `dae.PPO` if that differs, and whether it can be a schedule there."""
-    return ruled(default, rule, argument=argument, scheduled=scheduled)
+def setting(
+    default: Any, rule: Rule, argument: str = "", *, scheduled: bool = False, sb3: Any = dataclasses.MISSING
+) -> Any:
+    """Describe a field: its rule, its name in `dae.PPO` if that differs, whether it can be a schedule there.
+
+    `sb3` is Stable-Baselines3's default; without it the default is the same everywhere.
+    """
+    sb3 = default if sb3 is dataclasses.MISSING else sb3
+    return ruled(default, rule, argument=argument, scheduled=scheduled, sb3=sb3)
 
 
 @dataclass(frozen=True)
 class SB3Settings:
     """What `dae.PPO` has in common with Stable-Baselines3's PPO."""
 
-    steps: int = setting(128, COUNT, "n_steps")
+    steps: int = setting(128, COUNT, "n_steps", sb3=2048)
     """Steps of each actor between two updates."""
-    batch_size: int = setting(256, COUNT)
+    batch_size: int = setting(256, COUNT, sb3=64)
     """Frames in a minibatch."""
-    epochs: int = setting(6, COUNT, "n_epochs")
+    epochs: int = setting(6, COUNT, "n_epochs", sb3=10)
     """Passes over the frames of an update."""
-    learning_rate: float = setting(2.5e-4, NOT_NEGATIVE, scheduled=True)
+    learning_rate: float = setting(2.5e-4, NOT_NEGATIVE, scheduled=True, sb3=3e-4)
     """Step size of Adam."""
-    clip_range: float = setting(0.1, POSITIVE, scheduled=True)
+    clip_range: float = setting(0.1, POSITIVE, scheduled=True, sb3=0.2)
     """How far PPO lets the policy move in an update."""
-    anneal: bool = setting(True, SWITCH)
+    anneal: bool = setting(True, SWITCH, sb3=False)
     """Let learning rate and clip range fall linearly to 0 over the run."""
     gamma: float = setting(0.99, FRACTION)
     """Discount factor."""
     gae_lambda: float = setting(0.95, FRACTION)
     """GAE's λ."""
-    ent_coef: float = setting(0.01, NOT_NEGATIVE)
+    ent_coef: float = setting(0.01, NOT_NEGATIVE, sb3=0.0)
     """Weight of the entropy bonus."""
-    critic_coef: float = setting(1.5, NOT_NEGATIVE, "vf_coef")
+    critic_coef: float = setting(1.5, NOT_NEGATIVE, "vf_coef", sb3=0.5)
     """Weight of the critic's loss."""
-    max_grad_norm: float | None = setting(None, optional(POSITIVE, "for no clipping"))
+    max_grad_norm: float | None = setting(None, optional(POSITIVE, "for no clipping"), sb3=0.5)
     """Largest norm of the gradient; None for no clipping."""
     normalize: bool = setting(True, SWITCH, "normalize_advantage")
     """Normalise advantages in each minibatch."""
@@ -53,6 +59,8 @@ class SB3Settings:
 class PPOOptions:
     """What `dae.PPO` takes beyond the arguments of Stable-Baselines3's."""
 
+    correction: float = setting(0.0, FRACTION, scheduled=True)
+    """Correct DAE's advantages by the rewards that followed: from 0, the paper's DAE, to 1, GAE's expectation."""
     kl_coef: float | None = setting(None, optional(NOT_NEGATIVE, "to clip instead"))
     """Penalise KL(μ‖π) with this weight in place of clipping."""
     bootstrap_truncations: bool = setting(True, SWITCH)
@@ -69,9 +77,12 @@ class Hyperparameters(PPOOptions, SB3Settings):
         """Return the arguments of `dae.PPO`; `schedule` makes one that falls from a value to 0."""
         values = {argument_of(field): getattr(self, field.name) for field in dataclasses.fields(Hyperparameters)}
         if values.pop("anneal"):
-            scheduled = [field.name for field in dataclasses.fields(Hyperparameters) if field.metadata["scheduled"]]
-            values |= {name: schedule(values[name]) for name in scheduled}
+            values |= {name: schedule(values[name]) for name in ANNEALED}
         return values
+
+
+ANNEALED = ("learning_rate", "clip_range")
+SB3_DEFAULTS = {field.name: field.metadata["sb3"] for field in dataclasses.fields(Hyperparameters)}
 
 
 def argument_of(field: "dataclasses.Field[Any]") -> str:

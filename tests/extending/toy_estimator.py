@@ -20,7 +20,7 @@ class RunningMean(AdvantageEstimator):
         "running-mean",
         "Running mean",
         paper={"n_epochs": 1},
-        needs_discrete_actions=False,
+        action_spaces=("Discrete", "Box"),
         models_all_actions=False,
         compared_with=("gae",),
     )

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from stable_baselines3.common.policies import ActorCriticCnnPolicy, ActorCriticPolicy, MultiInputActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor, FlattenExtractor, NatureCNN
 from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, LinearSchedule
 
@@ -15,6 +16,7 @@ REGISTERED: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         *(MlpPolicy, CnnPolicy, MultiInputPolicy),
+        *(ActorCriticPolicy, ActorCriticCnnPolicy, MultiInputActorCriticPolicy),
         *(FlattenExtractor, NatureCNN, CombinedExtractor, MinAtarCNN, AtariCNN, ImpalaCNN),
         *(torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.RMSprop),
         *(torch.nn.Tanh, torch.nn.ReLU, torch.nn.LeakyReLU, torch.nn.ELU, torch.nn.GELU, torch.nn.SiLU),

@@ -12,10 +12,11 @@ from torch.nn.functional import mse_loss
 
 from dae import catalog
 from dae.agent import parallel
+from dae.agent.actions import Choices
 from dae.agent.policy import HeadName, Heads
 from dae.agent.rollout import Batch, Batching, Rollout
 from dae.catalog import EstimatorInfo
-from dae.core import center, dae_loss, duel_loss, gae, indirect_loss, normalize_advantages
+from dae.core import advantage_residuals, dae_loss, duel_loss, gae, indirect_loss, normalize_advantages
 from dae.errors import InvalidValue
 
 
@@ -42,10 +43,14 @@ class AdvantageEstimator(ABC):
     head: ClassVar[HeadName | None] = None
     clips_values: ClassVar[bool] = False
 
-    def configure(self, *, gamma: float, lam: float = 0.95, normalize: bool = True) -> None:
+    def configure(self, *, gamma: float, lam: float = 0.95, normalize: bool = True, choices: Choices | None) -> None:
         """Apply the settings that PPO has for all estimators."""
         self.gamma, self.lam, self.normalize = gamma, lam, normalize
+        if choices is not None:
+            self.choices = choices
+        # These may follow a schedule: PPO sets them before each update.
         self.value_clip_range: float | None = None
+        self.correction = 0.0
 
     @property
     def options(self) -> dict[str, Any]:
@@ -117,27 +122,54 @@ class GAE(AdvantageEstimator):
 @register_estimator
 @dataclass
 class DAE(AdvantageEstimator):
-    """Direct advantage estimation: the network's own advantages, centred under the policy that acted."""
+    """Direct advantage estimation: the network's own advantages, centred under the policy that acted.
+
+    With `correction` c > 0, which is ours and not the paper's, the policy learns from
+
+        (1 − c) Â_t + c (Â'_t + R'_t),        R'_t = Σ_k (γλ)^k (δ'_{t+k} − Â'_{t+k})
+
+    where the prime marks the network that acted: c = 0 is DAE, c = 1 is GAE with Â' as a control variate.
+    """
 
     info = catalog.DAE
     batching = "trajectories"
     head = "advantage"
     loss = staticmethod(dae_loss)
 
+    def prepare(self, rollout: Rollout) -> None:
+        if not self.correction:
+            return
+        assert rollout.critic is not None
+        assert rollout.log_probs is not None
+        taken = self.choices.taken(self.choices.center(rollout.critic, rollout.log_probs.exp()), rollout.actions)
+        unexplained = advantage_residuals(
+            rollout.rewards, taken, rollout.values, **_ends(rollout), gamma=self.gamma, lam=self.lam
+        )
+        rollout.advantages = self.correction * (taken + unexplained)
+        if self.normalize:
+            # Over the rollout: a minibatch is a stretch of one episode, whose mean says how that episode went.
+            mixed = (1 - self.correction) * taken + rollout.advantages
+            mean = parallel.mean(mixed)
+            rollout.advantages -= mean
+            self.scale = parallel.mean((mixed - mean).square()).sqrt() + 1e-8
+
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:
         assert heads.critic is not None
         assert batch.log_probs is not None
         mu = batch.log_probs.exp()
-        all_advantages = center(heads.critic, mu)
-        taken = _taken(all_advantages, batch)
+        all_advantages = self.choices.center(heads.critic, mu)
+        taken = self.choices.taken(all_advantages, batch.actions)
         loss = type(self).loss(batch.rewards, taken, heads.values, **_ends(batch), gamma=self.gamma)
+        if batch.advantages is not None:
+            corrected = (1 - self.correction) * taken.detach() + batch.advantages
+            return Estimate(corrected / self.scale if self.normalize else corrected, loss)
         weights = all_advantages.detach()
         if self.normalize:
             weights = normalize_advantages(weights, mu, mean=parallel.mean)
-        return Estimate(_taken(weights, batch), loss)
+        return Estimate(self.choices.taken(weights, batch.actions), loss)
 
     def advantages(self, critic: Tensor, values: Tensor, probs: Tensor) -> Tensor:
-        return center(critic, probs)
+        return self.choices.center(critic, probs)
 
 
 @register_estimator
@@ -160,7 +192,7 @@ class Indirect(AdvantageEstimator):
 
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:
         assert heads.critic is not None
-        q_values = _taken(heads.critic, batch)
+        q_values = self.choices.taken(heads.critic, batch.actions)
         loss = indirect_loss(batch.rewards, q_values, heads.values, **_ends(batch), gamma=self.gamma)
         advantages = (q_values - heads.values).detach()
         return Estimate(_standardize(advantages, eps=1e-5) if self.normalize else advantages, loss)
@@ -185,11 +217,6 @@ def make_estimator(advantage: "str | type[AdvantageEstimator] | AdvantageEstimat
 
 def _ends(data: Rollout | Batch) -> dict[str, Tensor]:
     return {"bootstrap": data.bootstrap, "terminated": data.terminated, "truncated": data.truncated}
-
-
-def _taken(per_action: Tensor, batch: Batch) -> Tensor:
-    """Pick the actions taken out of (B, T, A)."""
-    return per_action.gather(-1, batch.actions.reshape(*batch.shape, 1)).squeeze(-1)
 
 
 def _standardize(x: Tensor, eps: float) -> Tensor:

@@ -9,33 +9,25 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
+from stable_baselines3.common.base_class import maybe_make_env
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-from stable_baselines3.common.policies import (
-    ActorCriticCnnPolicy,
-    ActorCriticPolicy,
-    BasePolicy,
-    MultiInputActorCriticPolicy,
-)
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, PyTorchObs, Schedule
 from stable_baselines3.common.utils import FloatSchedule
 
 from dae.agent import parallel
+from dae.agent.actions import Choices
 from dae.agent.allocator import keep_freed_memory
 from dae.agent.estimators import AdvantageEstimator, make_estimator
-from dae.agent.policy import CnnPolicy, CriticHeadMixin, MlpPolicy, MultiInputPolicy
+from dae.agent.policy import CnnPolicy, CriticHeadMixin, MlpPolicy, MultiInputPolicy, with_critic_head
 from dae.agent.rollout import Rollout
 from dae.agent.saving import SafeSaving
-from dae.agent.settings import check_model, check_policy_and_env, resolve_defaults
+from dae.agent.settings import check_model, check_policy_and_env, choose_estimator, resolve_defaults
 from dae.catalog import describe, estimator_names
 from dae.errors import InvalidValue, nearest
 from dae.hyperparameters import PPOOptions
 
-_SB3_POLICIES: dict[type[BasePolicy], type[CriticHeadMixin]] = {
-    ActorCriticPolicy: MlpPolicy,
-    ActorCriticCnnPolicy: CnnPolicy,
-    MultiInputActorCriticPolicy: MultiInputPolicy,
-}
-_OPTIONS = {field.name: field.default for field in dataclasses.fields(PPOOptions)}
+_OPTIONS = [field.name for field in dataclasses.fields(PPOOptions)]
 
 
 class Credit(NamedTuple):
@@ -58,6 +50,7 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
     rollout_buffer: Rollout  # type: ignore[assignment]
     clip_range: Schedule
     clip_range_vf: Schedule | None
+    correction: float | Schedule
 
     def __init__(
         self,
@@ -88,10 +81,9 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
         *,
-        advantage: str | type[AdvantageEstimator] | AdvantageEstimator = "dae",
+        advantage: str | type[AdvantageEstimator] | AdvantageEstimator | None = None,
         **options: Any,
     ) -> None:
-        estimator = make_estimator(advantage)
         check_policy_and_env(policy, env, _init_setup_model)
         for name in options:
             if name not in _OPTIONS:
@@ -102,6 +94,12 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
                 "rollout_buffer_class and rollout_buffer_kwargs are not supported: the estimators need rows of "
                 "trajectories, which dae.agent.Rollout stores"
             )
+        env = maybe_make_env(env, verbose)  # type: ignore[arg-type]
+        if advantage is None:
+            assert env is not None
+            policy_class = self.policy_aliases.get(policy, ActorCriticPolicy) if isinstance(policy, str) else policy
+            advantage = choose_estimator(env.action_space, policy_class)
+        estimator = make_estimator(advantage)
         settings = resolve_defaults(
             estimator.info,
             {
@@ -116,15 +114,17 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
                 "ent_coef": ent_coef,
                 "vf_coef": vf_coef,
                 "max_grad_norm": max_grad_norm,
+                **options,
             },
         )
         self.batch_size: int = settings.pop("batch_size")
         self.n_epochs: int = settings.pop("n_epochs")
         self.clip_range = settings.pop("clip_range")
         self.normalize_advantage: bool = settings.pop("normalize_advantage")
+        own = {name: settings.pop(name) for name in _OPTIONS}
         super().__init__(
-            policy=_SB3_POLICIES.get(policy, policy) if isinstance(policy, type) else policy,
-            env=env,  # type: ignore[arg-type]
+            policy=policy,
+            env=env,
             use_sde=use_sde,
             sde_sample_freq=sde_sample_freq,
             stats_window_size=stats_window_size,
@@ -141,7 +141,7 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         self.advantage = estimator.info.name
         self.clip_range_vf = clip_range_vf  # type: ignore[assignment]
         self.target_kl = target_kl
-        vars(self).update(_OPTIONS | options)
+        vars(self).update(own)
         if _init_setup_model:
             self._setup_model()
 
@@ -157,9 +157,21 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         self.clip_range = FloatSchedule(self.clip_range)
         if self.clip_range_vf is not None:
             self.clip_range_vf = FloatSchedule(self.clip_range_vf)
-        self.estimator.configure(gamma=self.gamma, lam=self.gae_lambda, normalize=self.normalize_advantage)
-        self.rollout_buffer = Rollout(self.n_steps, self.n_envs, self.observation_space, self.action_space, self.device)
-        self.policy = self.policy_class(  # type: ignore[assignment]
+        self.estimator.configure(
+            gamma=self.gamma,
+            lam=self.gae_lambda,
+            normalize=self.normalize_advantage,
+            choices=Choices.of(self.action_space),
+        )
+        self.rollout_buffer = Rollout(
+            self.n_steps,
+            self.n_envs,
+            self.observation_space,
+            self.action_space,
+            self.device,
+            has_head=self.estimator.head is not None,
+        )
+        self.policy = with_critic_head(self.policy_class)(
             self.observation_space,
             self.action_space,
             self.lr_schedule,

@@ -7,14 +7,17 @@ import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.utils import explained_variance, obs_as_tensor
+from stable_baselines3.common.type_aliases import PyTorchObs
+from stable_baselines3.common.utils import FloatSchedule, explained_variance, obs_as_tensor
 from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 from torch import Tensor
 
 from dae.agent import parallel
+from dae.agent.actions import mask_reader
 from dae.agent.finite import NotFiniteError, guarded_step, require_finite
 from dae.agent.interface import PPOInterface
-from dae.agent.policy import Heads
+from dae.agent.policy import Acted, Heads
 from dae.agent.rollout import Batch, Rollout
 from dae.core import clipped_surrogate, kl_divergence, n_step_targets
 
@@ -48,15 +51,13 @@ class PPO(PPOInterface):
         if self.use_sde:
             self.policy.reset_noise(env.num_envs)
         callback.on_rollout_start()
+        read_masks = mask_reader(env, self.policy.choices)
         while n_steps < n_rollout_steps:
             if self.use_sde and self.sde_sample_freq > 0 and n_steps % self.sde_sample_freq == 0:
                 self.policy.reset_noise(env.num_envs)
-            with torch.no_grad():
-                obs_tensor = obs_as_tensor(self._last_obs, self.device)  # type: ignore[arg-type]
-                taken, values, log_probs, all_log_probs = self.policy.act(obs_tensor)
-                values = values.unsqueeze(-1)  # the shape that callbacks expect
-            actions = taken.cpu().numpy()
-            clipped_actions = self._within_bounds(actions)
+            obs_tensor, acted, masks = self.act(self._last_obs, read_masks())  # type: ignore[arg-type]
+            actions, values, log_probs = acted.actions.cpu().numpy(), acted.values.unsqueeze(-1), acted.log_prob
+            clipped_actions = self.within_bounds(actions)
             new_obs, rewards, dones, infos = env.step(clipped_actions)
             self.num_timesteps += env.num_envs * parallel.size()
             require_finite(new_obs, rewards, self.num_timesteps // (env.num_envs * parallel.size()))
@@ -73,9 +74,7 @@ class PPO(PPOInterface):
             if self.options.bootstrap_truncations:
                 truncated[ended] = [_is_truncated(infos[i]) for i in ended]
             self._bootstrap(np.flatnonzero(truncated), infos, n_steps)
-            rollout_buffer.add(
-                obs_tensor, taken, rewards, dones & ~truncated, truncated, values, log_probs, all_log_probs
-            )
+            rollout_buffer.add(obs_tensor, rewards, dones & ~truncated, truncated, acted, masks)
             n_steps += 1
             self._last_obs = new_obs  # type: ignore[assignment]
             self._last_episode_starts = dones
@@ -88,7 +87,16 @@ class PPO(PPOInterface):
         callback.on_rollout_end()
         return True
 
-    def _within_bounds(self, actions: NDArray[Any]) -> NDArray[Any]:
+    def act(
+        self, observations: VecEnvObs, allowed: NDArray[np.bool_] | None
+    ) -> tuple[PyTorchObs, Acted, Tensor | None]:
+        """Choose actions for all environments; return them with the observations and masks that they follow."""
+        with torch.no_grad():
+            tensors = obs_as_tensor(observations, self.device)  # type: ignore[arg-type]
+            masks = None if allowed is None else torch.from_numpy(allowed).to(self.device)
+            return tensors, self.policy.act(tensors, masks), masks
+
+    def within_bounds(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Fit continuous actions to the action space; the distribution they come from has no bounds."""
         if not isinstance(self.action_space, spaces.Box):
             return actions
@@ -118,6 +126,7 @@ class PPO(PPOInterface):
         clip_range = self.clip_range(self._current_progress_remaining)
         if self.clip_range_vf is not None:
             self.estimator.value_clip_range = self.clip_range_vf(self._current_progress_remaining)
+        self.estimator.correction = FloatSchedule(self.correction)(self._current_progress_remaining)
         rollout = self.rollout_buffer
         self.estimator.prepare(rollout)
         evaluate = torch.compile(self.policy.evaluate) if self.options.torch_compile else self.policy.evaluate
@@ -126,7 +135,7 @@ class PPO(PPOInterface):
         stop = False
         for _ in range(self.n_epochs):
             for batch in rollout.minibatches(self.estimator.batching, self.batch_size):
-                heads = evaluate(batch.observations, batch.actions).shaped(*batch.shape)
+                heads = evaluate(batch.observations, batch.actions, batch.masks).shaped(*batch.shape)
                 estimate = self.estimator(heads, batch)
                 policy_loss, measured = self._policy_loss(heads, batch, estimate.advantages, clip_range)
                 entropy_loss = -heads.entropy.mean()
@@ -202,6 +211,8 @@ class PPO(PPOInterface):
             self.logger.record("train/std", torch.exp(self.policy.log_std).mean().item())
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/clip_range", clip_range)
+        if self.estimator.info.takes_correction:
+            self.logger.record("train/correction", self.estimator.correction)
 
 
 def _is_truncated(info: dict[str, Any]) -> bool:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from stable_baselines3.common.type_aliases import PyTorchObs
 from torch import Tensor
 
+from dae.agent.actions import Choices
+from dae.agent.policy import Acted
 from dae.errors import InvalidValue
 
 Batching = Literal["steps", "trajectories"]
@@ -30,16 +32,18 @@ class Batch:
     bootstrap: Tensor
     values: Tensor  # V̂ when the actions were taken
     log_prob: Tensor  # log μ(a|s) of the actions taken
-    log_probs: Tensor | None  # log μ(·|s), of discrete actions
+    log_probs: Tensor | None  # log μ(·|s), of actions that can be enumerated
+    critic: Tensor | None  # the extra head's output when the actions were taken, if there is one
     advantages: Tensor | None  # what an estimator prepared, if it did
     returns: Tensor | None
+    masks: Tensor | None  # flat; which options were allowed, where the environments restrict them
 
     @property
     def shape(self) -> torch.Size:
         return self.rewards.shape
 
 
-_PER_STEP = tuple(field.name for field in fields(Batch) if field.name not in ("observations", "actions"))
+_PER_STEP = tuple(field.name for field in fields(Batch) if field.name not in ("observations", "actions", "masks"))
 
 
 class Rollout:
@@ -55,6 +59,8 @@ class Rollout:
         observation_space: spaces.Space[Any],
         action_space: spaces.Space[Any],
         device: torch.device,
+        *,
+        has_head: bool = False,
     ) -> None:
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             try:
@@ -80,7 +86,10 @@ class Rollout:
         self.actions = like(action_space) if discrete else zeros(*(action_space.shape or ()))
         self.rewards, self.values, self.log_prob, self.bootstrap = zeros(), zeros(), zeros(), zeros()
         self.terminated, self.truncated = zeros(dtype=torch.bool), zeros(dtype=torch.bool)
-        self.log_probs = zeros(int(action_space.n)) if discrete else None  # type: ignore[attr-defined]
+        choices = Choices.of(action_space)
+        self.log_probs = None if choices is None else zeros(choices.total)
+        self.critic = zeros(choices.total) if has_head and choices is not None else None
+        self.masks: Tensor | None = None
         self.advantages: Tensor | None = None
         self.returns: Tensor | None = None
         self.position = 0
@@ -88,7 +97,7 @@ class Rollout:
     def reset(self) -> None:
         """Forget what was stored."""
         self.position = 0
-        self.advantages = self.returns = None
+        self.advantages = self.returns = self.masks = None
 
     @property
     def full(self) -> bool:
@@ -97,13 +106,11 @@ class Rollout:
     def add(
         self,
         observations: PyTorchObs,
-        actions: Tensor,
         rewards: np.ndarray[Any, Any],
         terminated: np.ndarray[Any, Any],
         truncated: np.ndarray[Any, Any],
-        values: Tensor,
-        log_prob: Tensor,
-        log_probs: Tensor | None,
+        acted: Acted,
+        masks: Tensor | None = None,
     ) -> None:
         """Store one step of all actors."""
         t = self.position
@@ -113,15 +120,19 @@ class Rollout:
                 self.observations[name][:, t] = part
         else:
             self.observations[:, t] = observations  # type: ignore[index]
-        self.actions[:, t] = actions.reshape(self.actions[:, t].shape)
+        self.actions[:, t] = acted.actions.reshape(self.actions[:, t].shape)
         self.rewards[:, t] = torch.as_tensor(rewards, device=self.device)
         self.terminated[:, t] = torch.as_tensor(terminated, device=self.device)
         self.truncated[:, t] = torch.as_tensor(truncated, device=self.device)
-        self.values[:, t] = values.reshape(-1)
-        self.log_prob[:, t] = log_prob
-        if self.log_probs is not None:
-            assert log_probs is not None
-            self.log_probs[:, t] = log_probs
+        self.values[:, t] = acted.values
+        self.log_prob[:, t] = acted.log_prob
+        for stored, given in ((self.log_probs, acted.log_probs), (self.critic, acted.critic)):
+            if stored is not None and given is not None:
+                stored[:, t] = given
+        if masks is not None:
+            if self.masks is None:
+                self.masks = torch.ones(self.n_envs, self.n_steps, *masks.shape[1:], dtype=torch.bool).to(self.device)
+            self.masks[:, t] = masks
         self.position += 1
 
     def finish(self, last_values: Tensor) -> None:
@@ -162,7 +173,8 @@ class Rollout:
             else per_frame(self.observations)
         )
         steps = {name: per_step(getattr(self, name)) for name in _PER_STEP}
-        return Batch(observations, per_frame(self.actions), **steps)  # type: ignore[arg-type]
+        masks = None if self.masks is None else per_frame(self.masks)
+        return Batch(observations, per_frame(self.actions), **steps, masks=masks)  # type: ignore[arg-type]
 
 
 def _pick_steps(stored: Tensor, chosen: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from stable_baselines3.common.utils import check_for_correct_spaces, get_system_
 from dae.agent.agent_file import AgentFile, Path, write_agent
 from dae.agent.estimators import ESTIMATORS, AdvantageEstimator
 from dae.errors import InvalidValue, one_line
+from dae.hyperparameters import Hyperparameters, PPOOptions
 from dae.serialization import decode
 
 if TYPE_CHECKING:
@@ -32,7 +33,13 @@ _NEEDED: dict[str, Any] = {
     "seed": int | None,
 }
 
-_SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")  # these may be schedules
+# These may be schedules.
+_SCHEDULED = (
+    "clip_range_vf",
+    *(field.name for field in dataclasses.fields(Hyperparameters) if field.metadata["scheduled"]),
+)
+
+_OPTIONS_OF_OLD_FILES = dataclasses.asdict(PPOOptions())  # an option that is not there is as it was before it existed
 
 Self = TypeVar("Self", bound="SafeSaving")
 
@@ -91,7 +98,7 @@ class SafeSaving(BaseAlgorithm):
         with file.problems_named():
             model = cls(data["policy_class"], env, **settings)
             _require_settings(vars(model), {name: value for name, value in data.items() if name not in given})
-            vars(model).update({**data, **given})
+            vars(model).update({**_OPTIONS_OF_OLD_FILES, **data, **given})
             model._setup_model()
             model.set_parameters(file.parameters(device), exact_match=True, device=device)
             model.estimator.load_state({name: tensor.to(model.device) for name, tensor in file.estimator_state.items()})

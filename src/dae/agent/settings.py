@@ -1,17 +1,18 @@
 """PPO's arguments: their defaults, and the checks of their values."""
 
-import inspect
+import dataclasses
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import stable_baselines3
 from gymnasium import spaces
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.utils import LinearSchedule
 
-from dae.agent.policy import CriticHeadMixin
-from dae.catalog import EstimatorInfo
-from dae.errors import InvalidValue
-from dae.hyperparameters import Hyperparameters, check_arguments, or_schedule
+from dae.agent.policy import acts_in_its_own_way
+from dae.catalog import DAE, GAE, EstimatorInfo, default_settings, require_estimator
+from dae.envs import families
+from dae.errors import InvalidValue, nearest
+from dae.hyperparameters import Hyperparameters, as_settings, check_arguments, or_schedule
 from dae.rules import POSITIVE, optional, require
 
 if TYPE_CHECKING:
@@ -24,14 +25,42 @@ def falling(start: float) -> LinearSchedule:
 
 
 def resolve_defaults(info: EstimatorInfo, given: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the arguments that were not given, which are None; for `max_grad_norm` None means "no clipping"."""
-    if info.sb3_defaults:
-        theirs = inspect.signature(stable_baselines3.PPO).parameters
-        defaults = {name: theirs[name].default for name in given}
+    """Return all arguments: those given, and `dae.PPO`'s defaults for the estimator in place of `NOT_GIVEN`."""
+    defaults = Hyperparameters(**default_settings(info)).arguments(falling)
+    return defaults | {name: value for name, value in given.items() if value != NOT_GIVEN.get(name)}
+
+
+NOT_GIVEN = {"max_grad_norm": "default"}  # where None has a meaning; for all other arguments it is None
+
+
+def paper_settings(family: str = "minatar", advantage: str = "dae") -> dict[str, Any]:
+    """Return the paper's settings as arguments of `dae.PPO`: learning rate and clip range fall to 0 over a run.
+
+    They are made for 1024 actors:
+
+        env = dae.make_vec_env("MinAtar/Breakout-v1", 1024)
+        model = dae.PPO("CnnPolicy", env, **dae.paper_settings("minatar")).learn(10_000_000)
+    """
+    known = {known.name: known for known in families() if known.protocol}
+    if family not in known:
+        raise InvalidValue(f"family is {family!r}: it must be one of {', '.join(known)}{nearest(family, known)}")
+    of_ppo = {field.name for field in dataclasses.fields(Hyperparameters)}
+    preset = {name: value for name, value in known[family].preset("paper").items() if name in of_ppo}
+    settings = Hyperparameters(**as_settings(require_estimator(advantage).paper) | preset)
+    return {"advantage": advantage, **settings.arguments(falling)}
+
+
+def choose_estimator(action_space: spaces.Space[Any], policy: type[BasePolicy]) -> str:
+    """Return the estimator of an agent whose user has not chosen one: DAE where it works, or GAE, and say why."""
+    actions = type(action_space).__name__
+    if actions not in DAE.action_spaces:
+        reason = f"its advantages are sums over all actions, which {actions} actions do not allow"
+    elif acts_in_its_own_way(policy):
+        reason = f"{policy.__name__} has its own `forward` or `evaluate_actions`, which do not know DAE's critic"
     else:
-        defaults = Hyperparameters().arguments(falling) | dict(info.paper)
-    not_given = {"max_grad_norm": "default"}
-    return {name: defaults[name] if value == not_given.get(name) else value for name, value in given.items()}
+        return DAE.name
+    warnings.warn(f"dae.PPO uses advantage='gae' here, not DAE: {reason}", stacklevel=4)
+    return GAE.name
 
 
 def check_policy_and_env(policy: Any, env: Any, complete: bool) -> None:
@@ -45,22 +74,28 @@ def check_policy_and_env(policy: Any, env: Any, complete: bool) -> None:
 def check_model(model: "PPOInterface") -> None:
     """Refuse settings that cannot work, with the value, the rule and the remedy."""
     estimator, info = model.estimator, model.estimator.info
-    if not issubclass(model.policy_class, CriticHeadMixin):
+    if not issubclass(model.policy_class, ActorCriticPolicy):
         raise InvalidValue(
-            f"policy {model.policy_class.__name__} has no critic output for the estimator: "
-            "derive it from dae.agent.MlpPolicy, CnnPolicy or MultiInputPolicy"
+            f"policy {model.policy_class.__name__} is not an actor-critic policy: derive it from dae.agent.MlpPolicy, "
+            "CnnPolicy or MultiInputPolicy, or from Stable-Baselines3's ActorCriticPolicy"
         )
-    if not isinstance(model.action_space, spaces.Discrete):
-        if info.needs_discrete_actions:
-            raise InvalidValue(
-                f"advantage={info.name!r} needs a discrete action space, not {model.action_space}: "
-                "its advantages are centred by a sum over all actions; use advantage='gae'"
-            )
-        if model.options.kl_coef is not None:
-            raise InvalidValue(
-                f"kl_coef={model.options.kl_coef!r} needs a discrete action space, not {model.action_space}: "
-                "the divergence is a sum over all actions; leave kl_coef out to clip instead"
-            )
+    if estimator.head is not None and acts_in_its_own_way(model.policy_class):
+        raise InvalidValue(
+            f"policy {model.policy_class.__name__} has its own `forward` or `evaluate_actions`, which do not know the "
+            f"critic that advantage={info.name!r} needs: leave them out, or use advantage='gae'"
+        )
+    if type(model.action_space).__name__ not in info.action_spaces:
+        raise InvalidValue(
+            f"advantage={info.name!r} needs actions of the kind {' or '.join(info.action_spaces)}, not "
+            f"{model.action_space}: its advantages are sums over all actions; use advantage='gae'"
+        )
+    if model.options.kl_coef is not None and isinstance(model.action_space, spaces.Box):
+        raise InvalidValue(
+            f"kl_coef={model.options.kl_coef!r} needs actions that can be enumerated, not {model.action_space}: "
+            "the divergence is a sum over all actions; leave kl_coef out to clip instead"
+        )
+    if not info.takes_correction and model.correction != 0:
+        raise InvalidValue(f"correction={model.correction!r} has no meaning for advantage={info.name!r}; leave it out")
     check_arguments(vars(model))
     require("clip_range_vf", model.clip_range_vf, optional(or_schedule(POSITIVE), "for no clipping"))
     require("target_kl", model.target_kl, optional(POSITIVE, "for no limit"))

@@ -14,4 +14,8 @@ from dae.core.losses import (
     monte_carlo_dae_loss as monte_carlo_dae_loss,
 )
 from dae.core.policy import clipped_surrogate as clipped_surrogate, entropy as entropy, kl_divergence as kl_divergence
-from dae.core.returns import gae as gae, n_step_targets as n_step_targets
+from dae.core.returns import (
+    advantage_residuals as advantage_residuals,
+    gae as gae,
+    n_step_targets as n_step_targets,
+)

@@ -64,6 +64,29 @@ def gae(
     return advantages, advantages + values
 
 
+def advantage_residuals(
+    rewards: Tensor,
+    advantages: Tensor,
+    values: Tensor,
+    *,
+    bootstrap: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+    gamma: float,
+    lam: float,
+) -> Tensor:
+    """Return what advantages leave unexplained of the steps that follow, (B, T).
+
+        R_t = Σ_k (γ λ)^k ( δ_{t+k} − Â(s_{t+k}, a_{t+k}) )        within a segment, δ as in `gae`
+
+    `advantages` are those of the actions taken. Â_t + R_t is GAE with the noise of later actions subtracted: where Â is
+    centred under the policy that acted, the subtracted terms have mean 0, so that the expectation is GAE's.
+    """
+    require_same_shape(rewards=rewards, advantages=advantages)
+    ends = {"bootstrap": bootstrap, "terminated": terminated, "truncated": truncated}
+    return gae(rewards - advantages, values, **ends, gamma=gamma, lam=lam)[0]
+
+
 def _inside(terminated: Tensor, truncated: Tensor) -> Tensor:
     """Mark the steps whose successor lies in the same row and segment."""
     inside = ~(terminated | truncated)

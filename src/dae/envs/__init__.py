@@ -2,6 +2,7 @@
 
 from dae.envs.atari.family import Atari
 from dae.envs.family import (
+    SB3_PRESET as SB3_PRESET,
     Family as Family,
     Network as Network,
     Protocol as Protocol,

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
 
+SB3_PRESET = "sb3"  # the preset that starts from `dae.PPO`'s defaults, not from the paper's settings
+
+
 @dataclass(frozen=True)
 class Protocol:
     """How much the paper ran in a family."""
@@ -64,6 +67,7 @@ class Family:
             "gamma": 0.98,
             "ent_coef": 0.0,
         },
+        SB3_PRESET: {"actors": 1, "frames": 100_000, "finishing": False},
     }
 
     def preset(self, name: str) -> Mapping[str, Any]:

@@ -41,8 +41,8 @@ def load_run(path: str | Path) -> Run:
     return Run(folder, folder.read_config().settings)
 
 
-def load_agent(checkpoint: Checkpoint, **options: Any) -> "PPO":
+def load_agent(checkpoint: Checkpoint, kind: "type[PPO] | None" = None, **options: Any) -> "PPO":
     """Return the agent of a checkpoint."""
     from dae.agent import PPO
 
-    return PPO.load(io.BytesIO(checkpoint.parts[AGENT]), **options)
+    return (kind or PPO).load(io.BytesIO(checkpoint.parts[AGENT]), **options)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 import tyro
 
-from dae.catalog import describe, estimator_names, require_estimator
-from dae.envs import Family, families, family_of
+from dae.catalog import default_settings, describe, estimator_names, require_estimator
+from dae.envs import SB3_PRESET, Family, families, family_of
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
 from dae.rules import Rule, check_fields, require, ruled
@@ -35,7 +35,7 @@ class _Chosen:
     network: Annotated[str, one_of(name for f in families() for name in f.network_names)] = "baseline"
     """Size of the network: the paper's baseline, wide, or deep (images of Atari's size)."""
     preset: Annotated[str, one_of(name for f in families() for name in f.presets)] = "paper"
-    """What the other options are by default: the paper's settings, or a run of a few minutes."""
+    """What the other options are by default: the paper's settings, a run of a few minutes, or `dae.PPO`'s defaults."""
     seed: int = ruled(0, SEED)
     """Seed of the network, the actions and the environments."""
     frames: Annotated[int, COUNT_WORD] = ruled(10_000_000, SIZE)
@@ -54,6 +54,8 @@ class _Varied:
     """Put 64-64 hidden layers between trunk and heads, as the authors' GAE runs had."""
     atari_trunk: Literal["paper", "code"] = "paper"
     """Channels of the Atari network: 32-32-32 as in the paper's figure, or 32-64-64 as in the authors' code."""
+    implementation: Literal["dae", "sb3"] = "dae"
+    """Whose PPO trains: ours, or Stable-Baselines3's own code, to compare with (only GAE)."""
     finishing: bool = True
     """After the last update let the policy play until completed episodes hold all frames, as the paper's scores do."""
     device: str = ruled("auto", DEVICE)
@@ -77,6 +79,10 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
         """Refuse settings that do not go together; those that concern the environment are checked when it is made."""
         require_estimator(self.advantage)
         self.family.preset(self.preset)
+        if self.correction and not describe(self.advantage).takes_correction:
+            raise InvalidValue(f"correction is {self.correction:g}: it has no meaning for advantage {self.advantage!r}")
+        if self.implementation == "sb3" and self.advantage != "gae":
+            raise InvalidValue(f"implementation is 'sb3': it has only advantage 'gae', not {self.advantage!r}")
         fitting = self.family.network_names
         require("network", self.network, Rule(f"{' or '.join(fitting)} for {self.env}", lambda name: name in fitting))
 
@@ -139,4 +145,6 @@ def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, An
 
 def preset_settings(env: str, advantage: str, preset: str) -> dict[str, Any]:
     """Return the settings in which a preset differs from a run's defaults: the estimator's, then the family's."""
-    return as_settings(describe(advantage).paper) | dict(family_of(env).preset(preset))
+    info = describe(advantage)
+    of_estimator = default_settings(info) if preset == SB3_PRESET else as_settings(info.paper)
+    return of_estimator | dict(family_of(env).preset(preset))

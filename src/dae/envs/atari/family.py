@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dae.envs.family import Family, Network, Protocol
+from dae.envs.family import SB3_PRESET, Family, Network, Protocol
 from dae.paper import paper_games
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ class Atari(Family):
     presets = {  # noqa: RUF012
         "paper": {"frames": protocol.frames},
         "quick": {"actors": 8, "frames": 1_000_000, "finishing": False},
+        SB3_PRESET: {"actors": 8, "frames": 1_000_000, "finishing": False},
     }
     frames_per_step = 4
     network_names = ("baseline", "wide", "deep")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 
-from dae.envs.family import Family, Network, Protocol
+from dae.envs.family import SB3_PRESET, Family, Network, Protocol
 from dae.errors import InvalidValue, nearest
 from dae.paper import paper_games
 
@@ -38,6 +38,7 @@ class MinAtar(Family):
     presets = {  # noqa: RUF012
         "paper": {"frames": protocol.frames},
         "quick": {"actors": 128, "frames": 500_000, "finishing": False},
+        SB3_PRESET: {"actors": 8, "frames": 200_000, "finishing": False},
     }
 
     def require_known(self, env_id: str) -> None:

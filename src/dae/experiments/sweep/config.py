@@ -1,13 +1,14 @@
 """The settings of a sweep, and the runs that they stand for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from dae.envs import families, family_of
+from dae.envs import SB3_PRESET, families, family_of
 from dae.errors import UserError, nearest
 from dae.experiments.config import TrainConfig, parse
 from dae.paper import ABLATION
@@ -26,17 +27,48 @@ class Grid:
     seeds: int = 1
     preset: str = "paper"
     settings: tuple[str, ...] = ()
+    of_env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # settings of single environments
+    folder: str = ""  # within the folder that runs are kept in
 
 
-def suites() -> dict[str, Grid]:
-    """Return the grids that have a name: the paper's experiments, with its numbers of seeds, and a small one."""
+# Small problems, with as many frames as Stable-Baselines3's defaults need to learn them, or to learn something.
+CLASSIC = {
+    "CartPole-v1": ("frames=50K",),
+    "Acrobot-v1": ("frames=80K",),
+    "MountainCar-v0": ("frames=50K",),
+    "FrozenLake-v1": ("frames=50K",),
+    "LunarLander-v3": ("frames=120K",),
+}
+CLASSIC_GAMES = {"MinAtar/Breakout-v1": ("frames=80K",), "MinAtar/Asterix-v1": ("frames=80K",)}
+
+
+def _classic() -> tuple[Grid, ...]:
+    """Return what compares the defaults of `dae.PPO` with Stable-Baselines3's own, with 1 and with 8 environments."""
+    grids = []
+    for actors, frames in ((1, CLASSIC), (8, CLASSIC | CLASSIC_GAMES)):
+        plain = Grid(tuple(frames), preset=SB3_PRESET, seeds=3, of_env=frames, settings=(f"actors={actors}",))
+        for name, advantages, setting in (
+            ("default", ("dae", "gae"), ()),
+            ("uncorrected", ("dae",), ("correction=0",)),
+            ("sb3", ("gae",), ("implementation=sb3",)),
+        ):
+            folder = f"{name}-{actors}"
+            grids.append(replace(plain, folder=folder, advantages=advantages, settings=plain.settings + setting))
+    return tuple(grids)
+
+
+def suites() -> dict[str, tuple[Grid, ...]]:
+    """Return the grids that have a name: the paper's experiments, with its numbers of seeds, and smaller ones."""
     papers = {family.name: (family, family.protocol) for family in families() if family.protocol}
     games, seeds = papers["minatar"][1].games, papers["minatar"][1].seeds
     return {
-        **{name: Grid(p.games, networks=family.network_names, seeds=p.seeds) for name, (family, p) in papers.items()},
-        "ablation": Grid(games, advantages=ABLATION, seeds=seeds),
+        **{
+            name: (Grid(p.games, networks=family.network_names, seeds=p.seeds),) for name, (family, p) in papers.items()
+        },
+        "ablation": (Grid(games, advantages=ABLATION, seeds=seeds),),
+        "classic": _classic(),
         # Small enough to see in minutes that everything works.
-        "smoke": Grid(games[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),
+        "smoke": (Grid(games[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),),
     }
 
 
@@ -45,7 +77,7 @@ class SweepConfig:
     """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on."""
 
     suite: Annotated[str, tyro.conf.Positional, one_of(suites())] = ""
-    """The paper's experiments, by family, its ablation, or a test of a few minutes (smoke); or use --envs."""
+    """The paper's experiments, by family; its ablation; small problems (classic); a quick test (smoke); or --envs."""
     envs: tuple[str, ...] = ruled((), EACH_ONCE)
     """Environments, in place of the suite's."""
     advantages: tuple[str, ...] = ruled((), EACH_ONCE)
@@ -78,16 +110,20 @@ class SweepConfig:
     """Folder that runs are kept in."""
 
     @property
-    def grid(self) -> Grid:
+    def grids(self) -> tuple[Grid, ...]:
         """What the suite and the options together stand for."""
-        base = suites()[self.suite] if self.suite else Grid(())
-        return Grid(
-            self.envs or base.envs,
-            self.advantages or base.advantages,
-            self.networks or base.networks,
-            base.seeds if self.seeds is None else self.seeds,
-            self.preset or base.preset,
-            base.settings + self.settings,
+        return tuple(
+            Grid(
+                self.envs or base.envs,
+                self.advantages or base.advantages,
+                self.networks or base.networks,
+                base.seeds if self.seeds is None else self.seeds,
+                self.preset or base.preset,
+                base.settings + self.settings,
+                base.of_env,
+                base.folder,
+            )
+            for base in (suites()[self.suite] if self.suite else (Grid(()),))
         )
 
     def require_consistent(self) -> None:
@@ -98,7 +134,7 @@ class SweepConfig:
             raise UserError(
                 f"suite is {self.suite!r}: it must be one of {', '.join(known)}, or left out for --envs{hint}"
             )
-        if not self.grid.envs:
+        if not all(grid.envs for grid in self.grids):
             raise UserError(f"there is nothing to run: name a suite ({', '.join(known)}) or --envs")
         if self.gpus_per_run and self.launcher != "ray":
             raise UserError(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray can assign GPUs")
@@ -132,33 +168,35 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
 
     Settings that no run can have are refused here.
     """
-    grid = config.grid
-    parsed: dict[tuple[str, str, str], TrainConfig] = {}
+    parsed: dict[tuple[Any, ...], TrainConfig] = {}
     planned = []
-    for seed, env, network, advantage in product(
-        range(config.first_seed, config.first_seed + grid.seeds), grid.envs, grid.networks, grid.advantages
-    ):
-        words = _words(config, network, advantage)
-        # Presets look at an environment's family only: reading the same words for each of thousands would take long.
-        kind = family_of(env).name, network, advantage
-        if kind not in parsed:
-            parsed[kind] = parse([env, *words])
-        run = PlannedRun((env, *words, "--seed", str(seed)), replace(parsed[kind], env=env, seed=seed))
-        check_fields(run.config)
-        run.config.require_consistent()
-        planned.append(run)
+    most = max(grid.seeds for grid in config.grids)
+    for seed, grid in product(range(most), config.grids):
+        if seed >= grid.seeds:
+            continue
+        for env, network, advantage in product(grid.envs, grid.networks, grid.advantages):
+            words = _words(config, grid, env, network, advantage)
+            # Presets look only at the family of an environment: reading the words of thousands would take long.
+            kind = family_of(env).name, *words
+            if kind not in parsed:
+                parsed[kind] = parse([env, *words])
+            number = config.first_seed + seed
+            run = PlannedRun((env, *words, "--seed", str(number)), replace(parsed[kind], env=env, seed=number))
+            check_fields(run.config)
+            run.config.require_consistent()
+            planned.append(run)
     return planned
 
 
-def _words(config: SweepConfig, network: str, advantage: str) -> list[str]:
+def _words(config: SweepConfig, grid: Grid, env: str, network: str, advantage: str) -> list[str]:
     """Return the options of `dae train`, except the seed."""
     named: dict[str, object] = {
         "advantage": advantage,
         "network": network,
-        "preset": config.grid.preset,
+        "preset": grid.preset,
         "threads": config.cpus_per_run,
         "pictures": False,
-        "out": config.out,
+        "out": config.out / grid.folder,
     }
-    named |= dict(text.split("=", 1) for text in config.grid.settings)
+    named |= dict(text.split("=", 1) for text in (*grid.of_env.get(env, ()), *grid.settings))
     return [f"{option_name(name)}={value}" for name, value in named.items()]

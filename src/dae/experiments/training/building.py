@@ -8,6 +8,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO, networks
 from dae.agent.estimators import ESTIMATORS
+from dae.agent.reference import ReferencePPO
 from dae.agent.settings import falling
 from dae.catalog import describe
 from dae.envs import make_vec_env
@@ -18,6 +19,8 @@ from dae.runs import RunSettings
 
 def share_of(config: TrainConfig, processes: int) -> TrainConfig:
     """Return the settings of one of several processes that train together: its actors and its part of a minibatch."""
+    if processes > 1 and config.implementation == "sb3":
+        raise UserError(f"implementation is 'sb3': it trains in one process, not in {processes}")
     for name, number in (("actors", config.actors), ("batch_size", config.batch_size)):
         if number % processes:
             raise UserError(f"{name} is {number}: it must be a multiple of the {processes} processes that share it")
@@ -34,10 +37,11 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
 def make_env(settings: RunSettings) -> VecEnv:
     """Make the actors' environments; ids, spaces and missing packages are refused here, before anything is written."""
     env = make_vec_env(settings.env, settings.actors, settings.seed)
-    if not isinstance(env.action_space, spaces.Discrete) and describe(settings.advantage).needs_discrete_actions:
+    fitting = describe(settings.advantage).action_spaces
+    if type(env.action_space).__name__ not in fitting:
         raise UserError(
-            f"{settings.env} has the actions {env.action_space}, and advantage {settings.advantage!r} needs discrete "
-            "ones, because it sums over all of them; use --advantage gae"
+            f"{settings.env} has the actions {env.action_space}, and advantage {settings.advantage!r} needs "
+            f"{' or '.join(fitting)} ones, because it sums over all of them; use --advantage gae"
         )
     return env
 
@@ -45,7 +49,7 @@ def make_env(settings: RunSettings) -> VecEnv:
 def make_model(settings: RunSettings, env: VecEnv) -> PPO:
     """Make the agent that these settings describe."""
     policy, policy_kwargs = _network(settings, env.observation_space)
-    return PPO(
+    return agent_class(settings)(
         policy,
         env,
         advantage=settings.advantage,
@@ -54,6 +58,11 @@ def make_model(settings: RunSettings, env: VecEnv) -> PPO:
         device=settings.device,
         **settings.arguments(falling),
     )
+
+
+def agent_class(settings: RunSettings) -> type[PPO]:
+    """Return the implementation of PPO that these settings name."""
+    return ReferencePPO if settings.implementation == "sb3" else PPO
 
 
 def _network(settings: RunSettings, observation_space: spaces.Space[Any]) -> tuple[str, dict[str, Any]]:

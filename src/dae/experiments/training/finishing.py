@@ -1,10 +1,9 @@
 """The finishing phase: the trained policy plays, without learning, until completed episodes hold all frames."""
 
 import numpy as np
-import torch
-from stable_baselines3.common.utils import obs_as_tensor
 
 from dae.agent import PPO, parallel
+from dae.agent.actions import mask_reader
 from dae.experiments.config import TrainConfig
 from dae.experiments.training.callback import check_together
 from dae.experiments.training.recorder import Recorder
@@ -18,14 +17,14 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
     furthest = frames + config.frames
     per_step = env.num_envs * parallel.size() * config.family.frames_per_step
     agent.policy.set_training_mode(False)
+    read_masks = mask_reader(env, agent.policy.choices)
     steps_between_talks = 1 if parallel.size() == 1 else config.steps
     completed = parallel.broadcast(recorder.completed_frames)
     while completed < config.frames and frames < furthest:
         check_together(signals)
         for _ in range(steps_between_talks):
-            with torch.no_grad():
-                actions = agent.policy.act(obs_as_tensor(obs, agent.device))[0]  # type: ignore[arg-type]
-            obs, _, dones, infos = env.step(actions.cpu().numpy())  # type: ignore[assignment]
+            _, acted, _ = agent.act(obs, read_masks())  # type: ignore[arg-type]
+            obs, _, dones, infos = env.step(agent.within_bounds(acted.actions.cpu().numpy()))  # type: ignore[assignment]
             frames += per_step
             recorder.record(np.flatnonzero(dones), infos, frames)
         recorder.write_episodes()

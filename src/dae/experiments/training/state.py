@@ -13,6 +13,7 @@ from dae.agent import PPO, parallel
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import AGENT, load_agent
+from dae.experiments.training.building import agent_class
 from dae.runs import Checkpoint, RunFolder, RunSettings
 from dae.runs.settings import require_same
 from dae.serialization import from_bytes, to_bytes
@@ -105,7 +106,7 @@ def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Che
     state: dict[str, Any] = from_bytes(checkpoint.parts[_STATE])
     stored = RunSettings.from_json(state["settings"], folder.checkpoints.folder)
     require_same(folder.path, stored.to_json(), config.to_json())
-    agent = load_agent(checkpoint, env=env, device=config.device)
+    agent = load_agent(checkpoint, agent_class(config), env=env, device=config.device)
     counters = Counters(**state["books"])
     _announce_continuation(folder, checkpoint)
     if _ENVIRONMENTS in checkpoint.parts:
