@@ -24,6 +24,7 @@ from dae.serialization import NotData, decode, encode
 FORMAT = 1
 _DATA, _POLICY, _OPTIMIZER, _PICKLED = "data.json", "policy.safetensors", "optimizer.safetensors", "pickled.bin"
 _ESTIMATOR = "estimator.safetensors"
+_SB3_DATA = "data"
 _LARGEST_JSON = 64 * 2**20
 
 Path = str | pathlib.Path | io.BufferedIOBase
@@ -86,6 +87,16 @@ def write_agent(
     _write(path, buffer.getvalue())
 
 
+def is_from_sb3(path: Path) -> bool:
+    """Say whether a file looks like one that Stable-Baselines3 saved."""
+    source = path if isinstance(path, io.IOBase) else _existing(path)
+    if not zipfile.is_zipfile(source):
+        return False
+    with zipfile.ZipFile(source) as archive:
+        names = archive.namelist()
+    return _SB3_DATA in names and _DATA not in names
+
+
 class AgentFile:
     """A file that `write_agent` wrote."""
 
@@ -94,8 +105,11 @@ class AgentFile:
         with self._damage_in_one_line(), zipfile.ZipFile(source) as archive:
             parts = {part.filename: part for part in archive.infolist()}
             if _DATA not in parts:
-                hint = "; it looks like a Stable-Baselines3 file, which can run code" if "data" in parts else ""
-                raise InvalidValue(f"{self.name} is not an agent saved by dae{hint}")
+                hint = (
+                    "; it looks like a Stable-Baselines3 file, which can run code when loaded: if you trust its "
+                    "source, PPO.load(..., trust=True) carries its weights over"
+                )
+                raise InvalidValue(f"{self.name} is not an agent saved by dae{hint if _SB3_DATA in parts else ''}")
             if any(part.compress_type != zipfile.ZIP_STORED for part in parts.values()):
                 raise InvalidValue(f"{self.name} is refused: its parts are compressed, but dae never compresses them")
             if parts[_DATA].file_size > _LARGEST_JSON:

@@ -14,9 +14,10 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, PyTorchObs, Schedule
 from stable_baselines3.common.utils import FloatSchedule
+from torch import Tensor
 
 from dae.agent import parallel
-from dae.agent.actions import Choices
+from dae.agent.actions import Choices, require_masks
 from dae.agent.allocator import keep_freed_memory
 from dae.agent.estimators import AdvantageEstimator, make_estimator
 from dae.agent.policy import CnnPolicy, CriticHeadMixin, MlpPolicy, MultiInputPolicy, with_critic_head
@@ -206,8 +207,41 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         super().learn(total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar)
         return self
 
-    def advantages(self, observations: NDArray[Any] | dict[str, NDArray[Any]]) -> Credit:
-        """Return Â(s, ·), V̂(s) and π(·|s) of a batch of observations: which actions matter, and how much."""
+    def predict(
+        self,
+        observation: NDArray[Any] | dict[str, NDArray[Any]],
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[Any] | None = None,
+        deterministic: bool = False,
+        action_masks: NDArray[Any] | None = None,
+    ) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:
+        """Return actions for observations; `action_masks` tells which are allowed, as in sb3-contrib."""
+        if action_masks is None:
+            return super().predict(observation, state, episode_start, deterministic)
+        self.policy.set_training_mode(False)
+        tensors, vectorized = self.policy.obs_to_tensor(observation)
+        with torch.no_grad():
+            actions = self.policy.choose(tensors, self._masks(action_masks), deterministic=deterministic)
+        chosen = actions.cpu().numpy().reshape((-1, *(self.action_space.shape or ())))
+        return (chosen if vectorized else chosen.squeeze(axis=0)), state
+
+    def _masks(self, masks: NDArray[Any]) -> Tensor:
+        """Return masks as a tensor (N, A), or refuse them."""
+        choices = self.policy.choices
+        if choices is None:
+            raise InvalidValue(f"action_masks need actions that can be enumerated, not {self.action_space}")
+        table = np.asarray(masks, bool).reshape(-1, np.asarray(masks).shape[-1])
+        require_masks(table, choices)
+        return torch.from_numpy(table).to(self.device)
+
+    def advantages(
+        self, observations: NDArray[Any] | dict[str, NDArray[Any]], action_masks: NDArray[Any] | None = None
+    ) -> Credit:
+        """Return Â(s, ·), V̂(s) and π(·|s) of a batch of observations: which actions matter, and how much.
+
+        An action that is made of several choices has Â and π for each option of each choice, one choice after the
+        other; its advantage is the sum over its choices.
+        """
         if not self.estimator.info.models_all_actions:
             able = [repr(name) for name in estimator_names() if describe(name).models_all_actions]
             raise InvalidValue(
@@ -219,8 +253,9 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         tensors, vectorized = self.policy.obs_to_tensor(observations)
         if not vectorized:
             raise InvalidValue("observations must be a batch: add a first axis, observation[None]")
+        masks = None if action_masks is None else self._masks(action_masks)
         with torch.no_grad():
-            log_probs, values, critic = self.policy.critic_outputs(tensors)
+            log_probs, values, critic = self.policy.critic_outputs(tensors, masks)
             advantages = self.estimator.advantages(critic, values, log_probs.exp())
         return Credit(*(x.cpu().numpy() for x in (advantages, values, log_probs.exp())))
 

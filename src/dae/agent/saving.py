@@ -11,8 +11,9 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import check_for_correct_spaces, get_system_info
 
-from dae.agent.agent_file import AgentFile, Path, write_agent
+from dae.agent.agent_file import AgentFile, Path, is_from_sb3, write_agent
 from dae.agent.estimators import ESTIMATORS, AdvantageEstimator
+from dae.agent.from_sb3 import load_from_sb3
 from dae.errors import InvalidValue, one_line
 from dae.hyperparameters import Hyperparameters, PPOOptions
 from dae.serialization import decode
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from dae.agent.policy import CriticHeadMixin
 
 # What exists only while a program runs; a loaded agent starts without it.
-_PASSING = ("ep_info_buffer", "ep_success_buffer", "_last_obs", "_last_original_obs", "_last_episode_starts", "_logger")
+_PASSING = ("ep_info_buffer", "ep_success_buffer", "_last_original_obs", "_logger")
+LAST_SEEN = ("_last_obs", "_last_episode_starts")  # for `load(..., force_reset=False)`
+_LARGEST_LAST = 2**24  # bytes: more than that is not worth a part of every file
 _NEEDED: dict[str, Any] = {
     "advantage": str,
     "policy_class": type,
@@ -44,6 +47,10 @@ _OPTIONS_OF_OLD_FILES = dataclasses.asdict(PPOOptions())  # an option that is no
 Self = TypeVar("Self", bound="SafeSaving")
 
 
+class WrongWeights(InvalidValue, RuntimeError):
+    """Weights or an optimizer's state that do not fit; a RuntimeError too, as from Stable-Baselines3."""
+
+
 class SafeSaving(BaseAlgorithm):
     """`save`, `load` and `set_parameters` on a zip of JSON and safetensors.
 
@@ -58,6 +65,8 @@ class SafeSaving(BaseAlgorithm):
         """Write the agent to a zip file; an existing one is replaced only when the new one is complete."""
         left_out = {*self._excluded_save_params(), *_PASSING, *(exclude or ())} - set(include or ())
         settings = {name: value for name, value in vars(self).items() if name not in left_out}
+        if _bytes(settings.get("_last_obs")) > _LARGEST_LAST:
+            settings = {name: value for name, value in settings.items() if name not in LAST_SEEN}
         policy = getattr(self.policy, "_orig_mod", self.policy)  # what torch.compile has wrapped
         optimizer = self.policy.optimizer.state_dict()
         write_agent(path, settings, policy.state_dict(), optimizer, self.estimator.options, self.estimator.state())
@@ -74,12 +83,15 @@ class SafeSaving(BaseAlgorithm):
         trust: bool = False,
         **kwargs: Any,
     ) -> Self:
-        """Read an agent that `save` wrote.
+        """Read an agent that `save` wrote, or, with `trust=True`, one of Stable-Baselines3's PPO.
 
-        No code from the file runs, unless it has pickled parts and `trust=True` allows them.
+        No code from the file runs, unless it has pickled parts and `trust=True` allows them. `force_reset=False` goes
+        on from the last observation, in an `env` that has not been touched since.
         """
         if print_system_info:
             get_system_info()
+        if trust and is_from_sb3(path):
+            return load_from_sb3(cls, path, env, device, custom_objects, **kwargs)
         given = {**(custom_objects or {}), **kwargs}
         file = AgentFile(path)
         with file.problems_named():
@@ -94,10 +106,12 @@ class SafeSaving(BaseAlgorithm):
             env = cls._wrap_env(env, data["verbose"])
             check_for_correct_spaces(env, data["observation_space"], data["action_space"])
             data["n_envs"] = env.num_envs
+        if env is None or force_reset:
+            data |= dict.fromkeys(LAST_SEEN)
         settings: dict[str, Any] = {"advantage": estimator, "device": device, "_init_setup_model": False}
         with file.problems_named():
             model = cls(data["policy_class"], env, **settings)
-            _require_settings(vars(model), {name: value for name, value in data.items() if name not in given})
+            _require_settings(model, {name: value for name, value in data.items() if name not in given})
             vars(model).update({**_OPTIONS_OF_OLD_FILES, **data, **given})
             model._setup_model()
             model.set_parameters(file.parameters(device), exact_match=True, device=device)
@@ -120,7 +134,7 @@ class SafeSaving(BaseAlgorithm):
         try:
             super().set_parameters(load_path_or_dict, exact_match=exact_match, device=device)
         except RuntimeError as error:  # PyTorch's, about names and shapes
-            raise InvalidValue(f"the weights belong to another network: {one_line(error)}") from error
+            raise WrongWeights(f"the weights belong to another network: {one_line(error)}") from error
 
 
 def _saved_estimator(name: Any, file: AgentFile) -> AdvantageEstimator:
@@ -148,10 +162,11 @@ def _require(data: dict[str, Any]) -> None:
         raise InvalidValue(f"its policy is {data['policy_class'].__name__}, which is not one")
 
 
-def _require_settings(fresh: dict[str, Any], saved: dict[str, Any]) -> None:
-    """Refuse unknown attributes, and values of other kinds: a file must not replace methods."""
+def _require_settings(model: SafeSaving, saved: dict[str, Any]) -> None:
+    """Refuse values of other kinds than usual; a file may add attributes, but must not replace methods."""
+    fresh = vars(model)
     for name, value in saved.items():
-        if name not in fresh and name not in _NEEDED:
+        if name not in fresh and name not in _NEEDED and hasattr(type(model), name):
             raise InvalidValue(f"{name!r} is not a setting of an agent")
         usual = fresh.get(name)
         if name in _SCHEDULED and callable(value):
@@ -161,27 +176,33 @@ def _require_settings(fresh: dict[str, Any], saved: dict[str, Any]) -> None:
                 raise InvalidValue(f"{name} is {value!r}: it must be of the kind of {usual!r}")
 
 
+def _bytes(observations: Any) -> int:
+    parts = observations.values() if isinstance(observations, dict) else [observations]
+    return sum(getattr(part, "nbytes", 0) for part in parts)
+
+
 def _fitted(state: dict[str, Any], optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Return an optimizer's state, checked against the live one: fused kernels do not check shapes."""
     live = optimizer.state_dict()["param_groups"]
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    if [len(group.get("params", ())) for group in state["param_groups"]] != [len(group["params"]) for group in live]:
-        raise InvalidValue("the optimizer's state belongs to another network: its parameter groups differ")
+    groups = state.get("param_groups", ())
+    if [len(group.get("params", ())) for group in groups] != [len(group["params"]) for group in live]:
+        raise WrongWeights("the optimizer's state belongs to another network: its parameter groups differ")
     fused = any(group.get("fused") for group in optimizer.param_groups)
     for index, entries in state["state"].items():
         if index >= len(parameters):
-            raise InvalidValue(f"the optimizer's state belongs to another network: it has a parameter {index}")
+            raise WrongWeights(f"the optimizer's state belongs to another network: it has a parameter {index}")
         parameter = parameters[index]
         for name, tensor in entries.items():
             fits = tensor.numel() == 1 if name == "step" else tensor.shape == parameter.shape
             if fused and not (fits and tensor.dtype == (torch.float32 if name == "step" else parameter.dtype)):
-                raise InvalidValue(
+                raise WrongWeights(
                     f"the optimizer's state belongs to another network: {name} of parameter {index} is {tensor.dtype} "
                     f"of shape {tuple(tensor.shape)}, the parameter {parameter.dtype} of shape {tuple(parameter.shape)}"
                 )
     how = ("params", "fused", "foreach", "capturable", "differentiable")
-    groups = [
+    fitted = [
         mine | {name: value for name, value in theirs.items() if name not in how}
-        for mine, theirs in zip(live, state["param_groups"], strict=True)
+        for mine, theirs in zip(live, groups, strict=True)
     ]
-    return {"state": state["state"], "param_groups": groups}
+    return {"state": state["state"], "param_groups": fitted}

@@ -59,7 +59,7 @@ def choose_estimator(action_space: spaces.Space[Any], policy: type[BasePolicy]) 
         reason = f"{policy.__name__} has its own `forward` or `evaluate_actions`, which do not know DAE's critic"
     else:
         return DAE.name
-    warnings.warn(f"dae.PPO uses advantage='gae' here, not DAE: {reason}", stacklevel=4)
+    warnings.warn(f"dae.PPO uses advantage='gae' here, not DAE: {reason}", stacklevel=3)
     return GAE.name
 
 

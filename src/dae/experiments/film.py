@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
+from dae.agent.actions import mask_reader
 from dae.envs import Family, family_of, make_vec_env
 from dae.errors import UserError, one_line
 
@@ -41,10 +42,13 @@ def record_episode(
     env = _make_visible(family, env_id, seed)
     names = family.action_names(env)
     observations = env.reset()
+    read_masks = mask_reader(env, model.policy.choices)
     moments, score = [], 0.0
     for _ in range(longest):
-        action, _ = model.predict(observations, deterministic=greedy)  # type: ignore[arg-type]
-        moments.append((family.draw(env), score, _think(model, observations, int(action[0]) if names else None)))
+        masks = read_masks()
+        action, _ = model.predict(observations, deterministic=greedy, action_masks=masks)  # type: ignore[arg-type]
+        thought = _think(model, observations, masks, int(action[0]) if names else None)
+        moments.append((family.draw(env), score, thought))
         observations, rewards, dones, _ = env.step(action)
         score += float(rewards[0])
         if dones[0]:
@@ -72,9 +76,9 @@ def _make_visible(family: Family, env_id: str, seed: int) -> VecEnv:
     return env
 
 
-def _think(model: PPO, observations: Any, action: int | None) -> _Thought:
-    if model.estimator.info.models_all_actions:
-        credit = model.advantages(observations)
+def _think(model: PPO, observations: Any, masks: NDArray[np.bool_] | None, action: int | None) -> _Thought:
+    if action is not None and model.estimator.info.models_all_actions:
+        credit = model.advantages(observations, masks)
         return _Thought(float(credit.values[0]), credit.advantages[0], "advantage", action)
     with torch.no_grad():
         tensors = model.policy.obs_to_tensor(observations)[0]

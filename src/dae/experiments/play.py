@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import tyro
 from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecEnv
 
+from dae.agent import PPO
+from dae.agent.actions import mask_reader
 from dae.envs import make_vec_env
 from dae.experiments.film import CannotRecord, record_episode
 from dae.experiments.loading import load_run
@@ -37,8 +40,13 @@ def play(config: PlayConfig) -> int:
     """Print mean ± standard error of the scores, and write a film."""
     run = load_run(config.run)
     env = make_vec_env(run.config.env, min(config.episodes, 64), config.seed)
+    player = _Player(run.model, env)
     scores, lengths = evaluate_policy(
-        run.model, env, config.episodes, deterministic=config.greedy, return_episode_rewards=True
+        player,  # type: ignore[arg-type]
+        env,
+        config.episodes,
+        deterministic=config.greedy,
+        return_episode_rewards=True,
     )
     assert isinstance(scores, list)
     how = "greedy" if config.greedy else "stochastic"
@@ -55,3 +63,13 @@ def play(config: PlayConfig) -> int:
         except CannotRecord as reason:
             print(f"no recording: {reason}")
     return 0
+
+
+class _Player:
+    """An agent that asks its environments which actions they allow."""
+
+    def __init__(self, model: PPO, env: VecEnv) -> None:
+        self._model, self._read_masks = model, mask_reader(env, model.policy.choices)
+
+    def predict(self, observation: Any, **options: Any) -> tuple[Any, Any]:
+        return self._model.predict(observation, action_masks=self._read_masks(), **options)

@@ -10,6 +10,7 @@ import torch
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO, parallel
+from dae.agent.saving import LAST_SEEN
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import AGENT, load_agent
@@ -83,7 +84,7 @@ def _of_rank(name: str, rank: int) -> str:
 
 def _take_own(config: TrainConfig, agent: PPO, counters: Counters, *, exact: bool) -> dict[str, bytes]:
     saved = io.BytesIO()
-    agent.save(saved)
+    agent.save(saved, exclude=LAST_SEEN)  # the snapshot has it
     assert agent.env is not None
     assert agent.ep_info_buffer is not None
     state = {
