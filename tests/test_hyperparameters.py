@@ -20,7 +20,7 @@ from dae.terminal.options import option_name
 
 SETTINGS = {field.name: field for field in dataclasses.fields(Hyperparameters)}
 OURS = {field.name: field for field in dataclasses.fields(PPOOptions)}
-OTHER_VALUES = {"kl_coef": 0.5, "bootstrap_truncations": False, "torch_compile": True}
+OTHER_VALUES = {"correction": 0.25, "kl_coef": 0.5, "bootstrap_truncations": False, "torch_compile": True}
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -39,6 +39,13 @@ def test_an_option_of_ours_is_an_option_of_the_command_and_part_of_a_run(name: s
     config = parse(["CartPole-v1", option_name(name), str(OTHER_VALUES[name])])
     assert config.to_json()[name] == OTHER_VALUES[name]
     assert config.arguments(falling)[name] == OTHER_VALUES[name]
+
+
+def test_the_defaults_of_sb3_are_its_own() -> None:
+    theirs = inspect.signature(stable_baselines3.PPO).parameters
+    for name, field in SETTINGS.items():
+        if name not in OURS and name != "anneal":
+            assert field.metadata["sb3"] == theirs[argument_of(field)].default, name
 
 
 def test_all_other_settings_are_arguments_of_sb3_under_its_names() -> None:

@@ -29,11 +29,15 @@ class EstimatorInfo:
     # Arguments of `dae.PPO` that differ: from DAE's in the paper, and from Stable-Baselines3's where none are given.
     paper: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    action_spaces: tuple[str, ...] = ("Discrete",)
+    action_spaces: tuple[str, ...] = ("Discrete",)  # the classes of gymnasium that it works for, by name
     takes_correction: bool = False
     models_all_actions: bool = True  # `model.advantages` works
     trains_agents: bool = True  # False: only in the chain experiment
     compared_with: tuple[str, ...] = ("gae", "dae")  # reports compare it with these
+
+    def accepts(self, action_space: object) -> bool:
+        """Say whether the estimator works for an action space of gymnasium."""
+        return any(kind.__name__ in self.action_spaces for kind in type(action_space).__mro__)
 
 
 _KNOWN: dict[str, EstimatorInfo] = {}

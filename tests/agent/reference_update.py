@@ -19,6 +19,8 @@ def update(
     settings: dict[str, float],
 ) -> dict[str, Tensor]:
     """Return the weights after going through the rows in the given orders, `rows` at a time."""
+    if settings.get("correction", 0.0):
+        data = data | {"corrected": corrected(data, settings)}
     w = {name: tensor.double().clone().requires_grad_() for name, tensor in weights.items()}
     optimizer = torch.optim.Adam(w.values(), lr=settings["learning_rate"], eps=1e-5)
     for order in orders:
@@ -29,6 +31,26 @@ def update(
             loss.backward()
             optimizer.step()
     return {name: tensor.detach() for name, tensor in w.items()}
+
+
+def corrected(data: dict[str, Tensor], settings: dict[str, float]) -> Tensor:
+    """Return c (Â + R) − m of every step, divided by s: m and s are mean and deviation of Â + c R over the rollout."""
+    c, gamma, decay = settings["correction"], settings["gamma"], settings["gamma"] * settings["gae_lambda"]
+    rewards, values = data["rewards"].double(), data["values"].double()
+    n_rows, n_steps = rewards.shape
+    own, rest = torch.zeros(n_rows, n_steps).double(), torch.zeros(n_rows, n_steps).double()
+    for b in range(n_rows):
+        for t in reversed(range(n_steps)):
+            mu, head = data["log_probs"][b, t].double().exp(), data["critic"][b, t].double()
+            own[b, t] = head[int(data["actions"][b, t])] - (mu * head).sum()
+            ends = bool(data["terminated"][b, t] or data["truncated"][b, t])
+            following = 0.0 if data["terminated"][b, t] else data["bootstrap"][b, t].double()
+            rest[b, t] = rewards[b, t] + gamma * following - values[b, t] - own[b, t]
+            if not ends and t + 1 < n_steps:
+                rest[b, t] += decay * rest[b, t + 1]
+    mixed = own + c * rest
+    settings["scale"] = float(mixed.std(correction=0)) + 1e-8
+    return c * (own + rest) - mixed.mean()
 
 
 def mlp(w: dict[str, Tensor], x: Tensor, side: str) -> Tensor:
@@ -63,6 +85,8 @@ def minibatch_loss(w: dict[str, Tensor], batch: dict[str, Tensor], method: str, 
                 log_pi = logits - torch.logsumexp(logits, 0)
                 centred = head - sum(mu[k] * head[k] for k in range(len(mu)))
                 segment.append({"a": a, "mu": mu, "head": head, "A": centred, "V": value, "log_pi": log_pi})
+                if "corrected" in batch:
+                    segment[-1]["corrected"] = batch["corrected"][b, t]
             last = 0.0 if batch["terminated"][b, end] else batch["bootstrap"][b, end].double()
             for i, frame in enumerate(segment):
                 length = len(segment) - i
@@ -86,6 +110,10 @@ def minibatch_loss(w: dict[str, Tensor], batch: dict[str, Tensor], method: str, 
     else:
         size = (sum((f["mu"] * f["A"].detach() ** 2).sum() for f in frames) / n) ** 0.5
         advantages = torch.stack([f["A"][f["a"]].detach() for f in frames]) / (size + 1e-5)
+        if "corrected" in frames[0]:
+            c = settings["correction"]
+            mixed = [(1 - c) * f["A"][f["a"]].detach() + f["corrected"] for f in frames]
+            advantages = torch.stack(mixed) / settings["scale"]
     policy_terms, entropy_terms = [], []
     for frame, advantage in zip(frames, advantages, strict=True):
         ratio = (frame["log_pi"][frame["a"]] - frame["mu"][frame["a"]].log()).exp()

@@ -3,31 +3,20 @@
 import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.utils import LinearSchedule
 
 import dae
 
 SEEDS = (0, 1, 2)
 
 
-def test_cartpole_is_solved() -> None:
-    model = dae.PPO(
-        "MlpPolicy",
-        dae.make_vec_env("CartPole-v1", 32, seed=0),
-        batch_size=512,
-        gamma=0.98,
-        ent_coef=0.0,
-        learning_rate=LinearSchedule(2e-3, 0.0, 1.0),
-        clip_range=LinearSchedule(0.2, 0.0, 1.0),
-        seed=0,
-    )
-    model.learn(150_000)
+def test_with_the_defaults_one_cartpole_is_solved() -> None:
+    model = dae.PPO("MlpPolicy", "CartPole-v1", seed=0).learn(40_000)
+    assert model.advantage == "dae"
     mean, _ = evaluate_policy(model, dae.make_vec_env("CartPole-v1", 4, seed=1), n_eval_episodes=20)
     assert mean >= 475
 
@@ -35,19 +24,8 @@ def test_cartpole_is_solved() -> None:
 def breakout_score(advantage: str, seed: int) -> float:
     """Mean score of the last 100 episodes of 500,000 frames with 128 actors and the paper's settings."""
     torch.set_num_threads(1)
-    of_gae: dict[str, Any] = {"n_epochs": 4, "vf_coef": 0.5, "max_grad_norm": 0.5}
-    model = dae.PPO(
-        "CnnPolicy",
-        dae.make_vec_env("MinAtar/Breakout-v1", 128, seed=seed),
-        advantage=advantage,
-        n_steps=128,
-        batch_size=256,
-        ent_coef=0.01,
-        learning_rate=LinearSchedule(2.5e-4, 0.0, 1.0),
-        clip_range=LinearSchedule(0.1, 0.0, 1.0),
-        seed=seed,
-        **(of_gae if advantage == "gae" else {}),
-    )
+    env = dae.make_vec_env("MinAtar/Breakout-v1", 128, seed=seed)
+    model = dae.PPO("CnnPolicy", env, seed=seed, **dae.paper_settings("minatar", advantage))
     model.learn(500_000)
     assert model.ep_info_buffer is not None
     assert len(model.ep_info_buffer) == 100

@@ -32,7 +32,7 @@ def test_it_evaluates_actions_as_sb3_does(actions: Any) -> None:
     policy, theirs = make(actions=actions), make(ActorCriticPolicy, actions=actions)
     theirs.load_state_dict(policy.state_dict())
     with torch.no_grad():
-        taken, values, log_prob, log_probs = policy.act(states())
+        taken, values, log_prob, log_probs, _ = policy.act(states())
         expected_values, expected_log_prob, expected_entropy = theirs.evaluate_actions(states(), taken)
         heads = policy.evaluate(states(), taken)
     torch.testing.assert_close(values, expected_values.squeeze(-1))
@@ -41,18 +41,19 @@ def test_it_evaluates_actions_as_sb3_does(actions: Any) -> None:
     torch.testing.assert_close(heads.log_prob, expected_log_prob)
     torch.testing.assert_close(heads.entropy, expected_entropy)
     assert heads.critic is None
-    assert (log_probs is None) == (heads.log_probs is None) == (not isinstance(actions, spaces.Discrete))
+    assert (log_probs is None) == (heads.log_probs is None) == isinstance(actions, spaces.Box)
 
 
 def test_log_probs_of_all_actions_are_a_distribution_and_hold_those_taken() -> None:
     policy = make(critic_head="advantage")
     with torch.no_grad():
-        taken, _, log_prob, sampled_from = policy.act(states(64))
+        taken, _, log_prob, sampled_from, critic = policy.act(states(64))
         heads = policy.evaluate(states(64), taken)
     torch.testing.assert_close(heads.log_probs.exp().sum(-1), torch.ones(64))
     torch.testing.assert_close(heads.log_probs, torch.log_softmax(sampled_from, -1))
     torch.testing.assert_close(heads.log_probs.gather(-1, taken.reshape(-1, 1)).squeeze(-1), log_prob)
     torch.testing.assert_close(heads.entropy, -(heads.log_probs.exp() * heads.log_probs).sum(-1))
+    torch.testing.assert_close(heads.critic, critic)
     assert len(set(taken.tolist())) == 3
 
 

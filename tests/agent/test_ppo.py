@@ -1,10 +1,12 @@
 """PPO as a user of Stable-Baselines3 meets it: habits, refusals, networks, and answers on worlds that are known."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import stable_baselines3
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
@@ -12,9 +14,11 @@ from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback,
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.dqn.policies import DQNPolicy
 
 import dae
 from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
+from dae.agent.settings import falling
 from tests.agent.worlds import Delayed, Known, Spaces
 
 SMALL: dict[str, Any] = {"n_steps": 16, "batch_size": 32, "n_epochs": 2, "seed": 0}
@@ -81,15 +85,50 @@ def test_a_seed_repeats_a_training() -> None:
     assert not torch.equal(weights[0], weights[2])
 
 
-def test_the_papers_defaults() -> None:
-    model = dae.PPO("CnnPolicy", dae.make_vec_env("MinAtar/Asterix-v1", 4))
+class OwnForward(ActorCriticPolicy):
+    """A policy as users of Stable-Baselines3 write them, which prefers action 0."""
+
+    def forward(self, obs: Any, deterministic: bool = False) -> Any:
+        actions, values, _ = super().forward(obs, deterministic)
+        return actions, values, self.evaluate_actions(obs, actions)[1]
+
+    def evaluate_actions(self, obs: Any, actions: Any) -> Any:
+        values, log_prob, entropy = super().evaluate_actions(obs, actions)
+        self.calls = getattr(self, "calls", 0) + 1
+        return values, log_prob, entropy
+
+
+def test_the_papers_settings() -> None:
+    model = dae.PPO("CnnPolicy", dae.make_vec_env("MinAtar/Asterix-v1", 4), **dae.paper_settings("minatar"))
     assert model.advantage == "dae"
-    assert (model.n_steps, model.batch_size, model.n_epochs) == (128, 256, 6)
+    assert (model.n_steps, model.batch_size, model.n_epochs, model.correction) == (128, 256, 6, 0.0)
     assert (model.ent_coef, model.vf_coef, model.max_grad_norm, model.gamma) == (0.01, 1.5, None, 0.99)
     assert [model.lr_schedule(p) for p in (1.0, 0.5, 0.0)] == pytest.approx([2.5e-4, 1.25e-4, 0])
     assert [model.clip_range(p) for p in (1.0, 0.5, 0.0)] == pytest.approx([0.1, 0.05, 0])
     group = model.policy.optimizer.param_groups[0]
     assert (group["eps"], group["betas"]) == (1e-5, (0.9, 0.999))
+    of_gae = dae.paper_settings("atari", "gae")
+    assert (of_gae["advantage"], of_gae["n_epochs"], of_gae["vf_coef"], of_gae["max_grad_norm"]) == ("gae", 4, 0.5, 0.5)
+    with pytest.raises(
+        ValueError, match=r"family is 'minatr': it must be one of minatar, atari; did you mean minatar\?"
+    ):
+        dae.paper_settings("minatr")
+
+
+@pytest.mark.parametrize("advantage", ["dae", "gae", "duel", "indirect"])
+def test_the_defaults_are_those_of_sb3_but_for_the_critic(advantage: str) -> None:
+    ours, theirs = (
+        dae.PPO("MlpPolicy", "CartPole-v1", advantage=advantage),
+        stable_baselines3.PPO("MlpPolicy", "CartPole-v1"),
+    )
+    same = ("n_steps", "batch_size", "n_epochs", "gamma", "gae_lambda", "ent_coef", "normalize_advantage", "target_kl")
+    assert [getattr(ours, name) for name in same] == [getattr(theirs, name) for name in same]
+    for progress in (1.0, 0.5, 0.0):
+        assert ours.lr_schedule(progress) == theirs.lr_schedule(progress) == 3e-4, "nothing falls to 0 unless asked"
+        assert ours.clip_range(progress) == theirs.clip_range(progress)
+    critic = (0.5, 0.5) if advantage == "gae" else (1.5, None)
+    assert (ours.vf_coef, ours.max_grad_norm) == critic
+    assert ours.correction == (1.0 if advantage in ("dae", "duel") else 0.0)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +153,10 @@ def test_the_papers_defaults() -> None:
         ({"clip_range_vf": 0.2}, "clip_range_vf=0.2 has no meaning for advantage='dae'"),
         ({"rollout_buffer_class": RolloutBuffer}, "rollout_buffer_class and rollout_buffer_kwargs are not supported"),
         ({"advantage": "gae", "batch_size": 1}, "normalising advantages needs at least 2"),
-        ({"policy": type("Mine", (ActorCriticPolicy,), {})}, "policy Mine has no critic output for the estimator"),
+        ({"policy": DQNPolicy}, "policy DQNPolicy is not an actor-critic policy"),
+        ({"advantage": "dae", "policy": OwnForward}, "policy OwnForward has its own `forward` or `evaluate_actions`"),
+        ({"advantage": "gae", "correction": 0.5}, "correction=0.5 has no meaning for advantage='gae'"),
+        ({"correction": 1.5}, r"correction is 1.5: it must be in \[0, 1\] or a schedule"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(arguments: dict[str, Any], message: str) -> None:
@@ -139,17 +181,46 @@ def test_any_sizes_that_sb3_takes_train(advantage: str, sizes: tuple[int, int]) 
     assert not torch.equal(before, after)
 
 
-@pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])
 @pytest.mark.parametrize(
-    "space", [spaces.Box(-1, 1, (2,)), spaces.MultiDiscrete([2, 3]), spaces.MultiBinary(2)], ids=str
+    ("advantage", "space"),
+    [
+        ("dae", spaces.Box(-1, 1, (2,))),
+        ("duel", spaces.Box(-1, 1, (2,))),
+        ("indirect", spaces.MultiDiscrete([2, 3])),
+        ("indirect", spaces.MultiBinary(2)),
+    ],
+    ids=str,
 )
 def test_actions_that_cannot_be_centred_are_refused(advantage: str, space: spaces.Space[Any]) -> None:
-    with pytest.raises(ValueError, match=f"advantage='{advantage}' needs a discrete action space.*use advantage='gae'"):
+    with pytest.raises(ValueError, match=f"advantage='{advantage}' needs actions of the kind .*use advantage='gae'"):
         dae.PPO("MlpPolicy", Spaces(spaces.Box(-1, 1, (3,)), space), advantage=advantage)
 
 
+@pytest.mark.parametrize(
+    ("space", "expected"),
+    [
+        (spaces.Discrete(3), "dae"),
+        (spaces.MultiDiscrete([2, 3]), "dae"),
+        (spaces.MultiBinary(2), "dae"),
+        (spaces.Box(-1, 1, (2,)), "gae"),
+    ],
+    ids=str,
+)
+def test_whoever_does_not_choose_gets_dae_where_it_works(space: spaces.Space[Any], expected: str) -> None:
+    env = Spaces(spaces.Box(-1, 1, (3,)), space)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = dae.PPO("MlpPolicy", env, n_steps=64)
+    assert model.advantage == expected
+    told = [str(warning.message) for warning in said if "dae.PPO uses" in str(warning.message)]
+    assert len(told) == (expected == "gae")
+    if told:
+        assert told[0].startswith("dae.PPO uses advantage='gae' here, not DAE: ")
+        assert said[-1].filename == __file__
+
+
 def test_a_call_that_cannot_learn_is_announced() -> None:
-    model = dae.PPO("MlpPolicy", cartpole(), **SMALL)
+    model = dae.PPO("MlpPolicy", cartpole(), **SMALL, learning_rate=falling(1e-3))
     with pytest.warns(UserWarning, match=r"learn\(64\) covers one rollout.*nothing is learned"):
         model.learn(64)
 

@@ -34,11 +34,23 @@ def collected(advantage: str, **changes: Any) -> dae.PPO:
     return model
 
 
-@pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])
-def test_an_update_equals_the_reference(advantage: str) -> None:
-    model = collected(advantage)
+@pytest.mark.parametrize(
+    ("advantage", "correction"), [("dae", 0.0), ("dae", 0.3), ("dae", 1.0), ("duel", 0.0), ("indirect", 0.0)]
+)
+def test_an_update_equals_the_reference(advantage: str, correction: float) -> None:
+    model = collected(advantage, max_grad_norm=None, correction=correction)
     rollout = model.rollout_buffer
-    names = ("observations", "actions", "rewards", "terminated", "truncated", "bootstrap", "log_probs")
+    names = (
+        "observations",
+        "actions",
+        "rewards",
+        "terminated",
+        "truncated",
+        "bootstrap",
+        "log_probs",
+        "critic",
+        "values",
+    )
     data = {name: getattr(rollout, name).clone() for name in names}
     before = {
         name: tensor.clone() for name, tensor in model.policy.state_dict().items() if "extractor.flat" not in name
@@ -47,7 +59,14 @@ def test_an_update_equals_the_reference(advantage: str) -> None:
     orders = [np.random.permutation(N_ENVS) for _ in range(3)]  # noqa: NPY002
     set_random_seed(3)
     model.train()
-    expected = update(before, data, orders, method=advantage, rows=2, settings=SETTINGS)
+    expected = update(
+        before,
+        data,
+        orders,
+        method=advantage,
+        rows=2,
+        settings=SETTINGS | {"correction": correction, "gae_lambda": 0.95},
+    )
     after = model.policy.state_dict()
     for name, tensor in expected.items():
         torch.testing.assert_close(after[name].double(), tensor, rtol=0, atol=2e-5)

@@ -59,7 +59,7 @@ def test_an_estimator_is_given_by_name_class_or_instance(given_as: str, running_
     model = dae.PPO("MlpPolicy", "CartPole-v1", advantage=advantage, **SMALL).learn(64)
     assert model.advantage == "running-mean"
     assert model.estimator.mean > 0
-    assert (model.n_epochs, model.vf_coef) == (1, 1.5), "its own default, and the paper's"
+    assert (model.n_epochs, model.vf_coef) == (1, 0.5), "its own default, and Stable-Baselines3's"
 
 
 def test_options_and_state_of_an_estimator_are_saved_with_the_agent(tmp_path: Path, running_mean: Any) -> None:
@@ -100,7 +100,7 @@ def test_every_agent_has_an_estimator_of_its_own(running_mean: Any) -> None:
 
 def test_what_an_estimator_declares_holds_for_ppo_and_for_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     declared = {"gamma": 0.9, "gae_lambda": 0.5, "normalize_advantage": False, "n_epochs": 2, "ent_coef": 0.5}
-    info = replace(catalog.describe("running-mean"), paper=declared)
+    info = replace(catalog.describe("running-mean"), paper=declared, defaults=declared)
     monkeypatch.setitem(catalog._KNOWN, "running-mean", info)
     monkeypatch.setattr(dae.agent.ESTIMATORS["running-mean"], "info", info)
     model = dae.PPO("MlpPolicy", "CartPole-v1", advantage="running-mean", n_steps=256)
@@ -187,7 +187,7 @@ def test_commands_of_other_processes_know_what_a_module_registers(
 
 
 def test_a_family_with_a_protocol_is_a_suite() -> None:
-    suite = suites()["toy"]
+    (suite,) = suites()["toy"].grids
     assert (suite.envs, suite.networks, suite.seeds) == (("Toy/Walk-v0", "Toy/Run-v0"), ("baseline",), 3)
 
 

@@ -20,6 +20,7 @@ class RunningMean(AdvantageEstimator):
         "running-mean",
         "Running mean",
         paper={"n_epochs": 1},
+        defaults={"n_epochs": 1},
         action_spaces=("Discrete", "Box"),
         models_all_actions=False,
         compared_with=("gae",),

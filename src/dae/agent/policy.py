@@ -126,7 +126,7 @@ class CriticHeadMixin(ActorCriticPolicy):
             log_probs = self._log_probs(latent_pi, masks)
             return Heads(values, self.choices.taken(log_probs, actions), entropy(log_probs), log_probs, critic)
         distribution = self._get_action_dist_from_latent(latent_pi)
-        log_prob, closed_form = distribution.log_prob(actions), distribution.entropy()
+        log_prob, closed_form = distribution.log_prob(actions.flatten(1)), distribution.entropy()
         return Heads(values, log_prob, -log_prob if closed_form is None else closed_form, None, critic)
 
     def critic_outputs(self, observations: PyTorchObs, masks: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:

@@ -31,10 +31,8 @@ _NEEDED: dict[str, Any] = {
     "policy_kwargs": dict,
     "observation_space": spaces.Space,
     "action_space": spaces.Space,
-    "n_envs": int,
-    "verbose": int,
-    "seed": int | None,
 }
+_USUAL = {"n_envs": 1, "verbose": 0, "seed": None}  # where `save(exclude=…)` has left them out
 
 # These may be schedules.
 _SCHEDULED = (
@@ -95,7 +93,7 @@ class SafeSaving(BaseAlgorithm):
         given = {**(custom_objects or {}), **kwargs}
         file = AgentFile(path)
         with file.problems_named():
-            data = file.settings(given, trust)
+            data = _USUAL | file.settings(given, trust)
             _require(data)
             estimator = _saved_estimator(data["advantage"], file)
         if "policy_kwargs" in kwargs and kwargs["policy_kwargs"] != data["policy_kwargs"]:

@@ -52,9 +52,8 @@ def paper_settings(family: str = "minatar", advantage: str = "dae") -> dict[str,
 
 def choose_estimator(action_space: spaces.Space[Any], policy: type[BasePolicy]) -> str:
     """Return the estimator of an agent whose user has not chosen one: DAE where it works, or GAE, and say why."""
-    actions = type(action_space).__name__
-    if actions not in DAE.action_spaces:
-        reason = f"its advantages are sums over all actions, which {actions} actions do not allow"
+    if not DAE.accepts(action_space):
+        reason = f"its advantages are sums over all actions, which {type(action_space).__name__} actions do not allow"
     elif acts_in_its_own_way(policy):
         reason = f"{policy.__name__} has its own `forward` or `evaluate_actions`, which do not know DAE's critic"
     else:
@@ -84,7 +83,7 @@ def check_model(model: "PPOInterface") -> None:
             f"policy {model.policy_class.__name__} has its own `forward` or `evaluate_actions`, which do not know the "
             f"critic that advantage={info.name!r} needs: leave them out, or use advantage='gae'"
         )
-    if type(model.action_space).__name__ not in info.action_spaces:
+    if not info.accepts(model.action_space):
         raise InvalidValue(
             f"advantage={info.name!r} needs actions of the kind {' or '.join(info.action_spaces)}, not "
             f"{model.action_space}: its advantages are sums over all actions; use advantage='gae'"

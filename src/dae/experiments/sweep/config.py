@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import tyro
 
@@ -29,6 +29,13 @@ class Grid:
     settings: tuple[str, ...] = ()
     of_env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # settings of single environments
     folder: str = ""  # within the folder that runs are kept in
+
+
+class Suite(NamedTuple):
+    """A sweep that has a name: grids, and what to make of the finished runs (`module:function` of their folder)."""
+
+    grids: tuple[Grid, ...]
+    summary: str = ""
 
 
 # Small problems, and the frames for 1 and for 8 environments: enough for Stable-Baselines3's defaults to learn most.
@@ -59,18 +66,19 @@ def _classic() -> tuple[Grid, ...]:
     return tuple(grids)
 
 
-def suites() -> dict[str, tuple[Grid, ...]]:
-    """Return the grids that have a name: the paper's experiments, with its numbers of seeds, and smaller ones."""
+def suites() -> dict[str, Suite]:
+    """Return the sweeps that have a name: the paper's experiments, with its numbers of seeds, and smaller ones."""
     papers = {family.name: (family, family.protocol) for family in families() if family.protocol}
     games, seeds = papers["minatar"][1].games, papers["minatar"][1].seeds
     return {
         **{
-            name: (Grid(p.games, networks=family.network_names, seeds=p.seeds),) for name, (family, p) in papers.items()
+            name: Suite((Grid(protocol.games, networks=family.network_names, seeds=protocol.seeds),))
+            for name, (family, protocol) in papers.items()
         },
-        "ablation": (Grid(games, advantages=ABLATION, seeds=seeds),),
-        "classic": _classic(),
+        "ablation": Suite((Grid(games, advantages=ABLATION, seeds=seeds),)),
+        "classic": Suite(_classic(), "dae.experiments.classic:summarise"),
         # Small enough to see in minutes that everything works.
-        "smoke": (Grid(games[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),),
+        "smoke": Suite((Grid(games[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),)),
     }
 
 
@@ -125,7 +133,7 @@ class SweepConfig:
                 base.of_env,
                 base.folder,
             )
-            for base in (suites()[self.suite] if self.suite else (Grid(()),))
+            for base in (suites()[self.suite].grids if self.suite else (Grid(()),))
         )
 
     def require_consistent(self) -> None:

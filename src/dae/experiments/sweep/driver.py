@@ -4,6 +4,7 @@ A sweep stores nothing but its run folders. The state of a run is read there, an
 trains it: so the same command continues after any interruption, and takes over the runs of dead processes.
 """
 
+import importlib
 import sys
 import time
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any, Literal
 
 from dae.envs import family_of
 from dae.errors import InUse
-from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs
+from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs, suites
 from dae.experiments.sweep.display import SweepDisplay
 from dae.experiments.sweep.estimate import describe_plan
 from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
@@ -152,6 +153,10 @@ class _Sweep:
         print(f"{len(self._jobs) - len(failed)} of {len(self._jobs)} runs finished, in {self._config.out}")
         for job in failed:
             print(f"dae: {job.run.name} failed: {job.problem}; log: {job.run.folder.log}", file=sys.stderr)
+        summary = suites()[self._config.suite].summary if self._config.suite else ""
+        if summary and not failed:
+            module, _, function = summary.partition(":")
+            print(getattr(importlib.import_module(module), function)(self._config.out))
         return 1 if failed else 0
 
 

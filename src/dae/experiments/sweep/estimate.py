@@ -12,7 +12,7 @@ from dae.experiments.sweep.config import PlannedRun, SweepConfig
 from dae.runs import RunSettings, find_runs
 from dae.terminal.options import format_count
 
-Kind = tuple[str, str, str]  # environment, network, advantage
+Kind = tuple[str, str, str, str, str]  # environment, network, advantage, actors, whose PPO
 
 
 def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int]]) -> str:
@@ -36,8 +36,8 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
             longest = max(longest, *((run.config.frames - frames) / speed for run, done, frames in entries if not done))
         frames = format_count(entries[0][0].config.frames)
         lines.append(
-            f"  {' '.join(kind):44} {len(entries):4} runs of {frames} frames: {finished} finished, {begun} begun; "
-            f"{source}"
+            f"  {' '.join(kind).strip():52} {len(entries):4} runs of {frames} frames: "
+            f"{finished} finished, {begun} begun; {source}"
         )
     # Ray's cluster is not started for this: what one machine like this one would take.
     slots = min(LocalProcesses(config).slots(), max(1, len(os.sched_getaffinity(0)) // config.cpus_per_run))
@@ -68,7 +68,7 @@ def measured_speed(config: TrainConfig) -> float:
 
     from dae.experiments.training.building import make_env, make_model
 
-    small = replace(config, actors=min(config.actors, 8))
+    small = replace(config, actors=min(config.actors, 8), steps=min(config.steps, 256))
     env = make_env(small)
     torch.set_num_threads(config.threads or 1)
     model = make_model(small, env)
@@ -87,4 +87,5 @@ def _in_words(seconds: float) -> str:
 
 
 def _kind(settings: RunSettings) -> Kind:
-    return settings.env, settings.network, settings.advantage
+    ours = settings.implementation == "dae"
+    return settings.env, settings.network, settings.advantage, f"{settings.actors} actors", "" if ours else "sb3"

@@ -37,11 +37,11 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
 def make_env(settings: RunSettings) -> VecEnv:
     """Make the actors' environments; ids, spaces and missing packages are refused here, before anything is written."""
     env = make_vec_env(settings.env, settings.actors, settings.seed)
-    fitting = describe(settings.advantage).action_spaces
-    if type(env.action_space).__name__ not in fitting:
+    info = describe(settings.advantage)
+    if not info.accepts(env.action_space):
         raise UserError(
             f"{settings.env} has the actions {env.action_space}, and advantage {settings.advantage!r} needs "
-            f"{' or '.join(fitting)} ones, because it sums over all of them; use --advantage gae"
+            f"{' or '.join(info.action_spaces)} ones, because it sums over all of them; use --advantage gae"
         )
     return env
 

@@ -1,0 +1,193 @@
+"""What `dae sweep classic` shows: the defaults of `dae.PPO` beside Stable-Baselines3's own PPO, on small problems."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dae.catalog import colour_of
+from dae.files import write_atomically
+from dae.pictures import draw_band, new_figure, save_figure
+from dae.runs import Episodes, RunFolder, RunSettings, find_runs
+
+BINS = 20  # of a curve; an area is their mean, a final return the mean of the last tenth of the frames
+OURS, THEIRS = "default", "sb3"
+LABELS = {OURS: "dae.PPO (default)", "uncorrected": "DAE, c = 0", "gae": "dae.PPO, GAE", THEIRS: "Stable-Baselines3"}
+_LINES: dict[str, dict[str, Any]] = {
+    OURS: {"colour": colour_of("dae").light, "lw": 2.0},
+    "uncorrected": {"colour": colour_of("dae").light, "lw": 1.2, "ls": ":"},
+    "gae": {"colour": colour_of("gae").light, "lw": 1.2, "ls": "--"},
+    THEIRS: {"colour": "#333333", "lw": 1.6},
+}
+
+Floats = NDArray[np.float64]
+Task = tuple[str, int]  # environment, number of environments
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over seeds and its standard error."""
+
+    value: float
+    error: float
+
+    @staticmethod
+    def of(numbers: Floats) -> "Mean":
+        error = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else float("nan")
+        return Mean(float(numbers.mean()), float(error))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.value:.1f} ± {self.error:.1f}" if abs(self.value) >= 10 else f"{self.value:.2f} ± {self.error:.2f}"
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The curves of all runs: (seeds, BINS) of every method in every task."""
+
+    curves: dict[Task, dict[str, Floats]]
+    frames: dict[Task, int]
+
+    @property
+    def tasks(self) -> list[Task]:
+        return [task for task, methods in self.curves.items() if {OURS, THEIRS} <= set(methods)]
+
+    def final(self, task: Task, method: str) -> Mean:
+        """Return the mean return in the last tenth of the frames."""
+        return Mean.of(self.curves[task][method][:, -BINS // 10 :].mean(1))
+
+    def area(self, task: Task, method: str) -> Mean:
+        """Return the mean return over the whole run: the area under the learning curve."""
+        return Mean.of(self.curves[task][method].mean(1))
+
+    def normalised_area(self, task: Task, method: str) -> Mean | None:
+        """Return the area where 0 is an untrained agent and 1 the best final return; None if nobody learns."""
+        methods = self.curves[task].values()
+        untrained = float(np.mean([curve[:, 0].mean() for curve in methods]))
+        best = max(self.final(task, name).value for name in self.curves[task])
+        if best - untrained < 1e-3 * abs(untrained):
+            return None
+        return Mean.of((self.curves[task][method].mean(1) - untrained) / (best - untrained))
+
+    def mean_normalised_area(self, method: str) -> Mean:
+        """Return the mean over the tasks that somebody learns."""
+        areas = [self.normalised_area(task, method) for task in self.tasks if method in self.curves[task]]
+        known = [area for area in areas if area is not None]
+        error = np.sqrt(sum(area.error**2 for area in known)) / len(known)
+        return Mean(float(np.mean([area.value for area in known])), float(error))
+
+    def behind(self) -> list[Task]:
+        """Return the tasks in which our defaults end below Stable-Baselines3 by more than the standard error."""
+        found = []
+        for task in self.tasks:
+            ours, theirs = self.final(task, OURS), self.final(task, THEIRS)
+            if theirs.value - ours.value > np.hypot(ours.error, theirs.error):
+                found.append(task)
+        return found
+
+
+def method_of(settings: RunSettings) -> str:
+    """Return which of the compared methods a run belongs to."""
+    if settings.implementation == "sb3":
+        return THEIRS
+    if settings.advantage != "dae":
+        return settings.advantage
+    return OURS if settings.correction else "uncorrected"
+
+
+def compare(folders: Iterable[RunFolder]) -> Comparison:
+    """Read the runs of a sweep."""
+    curves: dict[Task, dict[str, list[Floats]]] = {}
+    frames: dict[Task, int] = {}
+    for folder in folders:
+        settings = folder.read_config().settings
+        task = settings.env, settings.actors
+        frames[task] = settings.frames
+        curve = learning_curve(folder.read_episodes(), settings.frames)
+        curves.setdefault(task, {}).setdefault(method_of(settings), []).append(curve)
+    stacked = {task: {name: np.array(c) for name, c in methods.items()} for task, methods in sorted(curves.items())}
+    return Comparison(stacked, frames)
+
+
+def learning_curve(episodes: Episodes, frames: int) -> Floats:
+    """Return the mean return of the episodes that ended in each part of a run; one without any is as the one before."""
+    edges = np.linspace(0, frames, BINS + 1)
+    place = np.clip(np.searchsorted(edges, episodes.frames, side="left") - 1, 0, BINS - 1)
+    ended = np.bincount(place, minlength=BINS)
+    sums = np.bincount(place, weights=episodes.scores, minlength=BINS)
+    known = np.flatnonzero(ended)
+    if not known.size:
+        return np.full(BINS, np.nan)
+    source = known[np.clip(np.searchsorted(known, np.arange(BINS), side="right") - 1, 0, None)]
+    means: Floats = sums[source] / ended[source]
+    return means
+
+
+def summarise(out: Path) -> str:
+    """Write table and figure of a finished sweep beside its runs; return what they show."""
+    comparison = compare(find_runs([out]))
+    table = describe(comparison)
+    write_atomically(out / "classic.md", table.encode())
+    draw(comparison, out / "classic.png", out / "classic.svg")
+    return f"{table}\n{out / 'classic.md'}, {out / 'classic.png'}"
+
+
+def describe(comparison: Comparison) -> str:
+    """Return the table and the two questions that it answers."""
+    names = [name for name in LABELS if any(name in comparison.curves[task] for task in comparison.tasks)]
+    head = "| Task, environments, frames | " + " | ".join(LABELS[name] for name in names) + " |"
+    lines = ["Return in the last tenth of the frames:", "", head, "|---" * (len(names) + 1) + "|"]
+    lines += [
+        _row(comparison, task, [str(comparison.final(task, name)) for name in names]) for task in comparison.tasks
+    ]
+    lines += ["", "Area under the learning curve (mean return of the run), and normalised:", "", head]
+    lines.append("|---" * (len(names) + 1) + "|")
+    for task in comparison.tasks:
+        cells = []
+        for name in names:
+            share = comparison.normalised_area(task, name)
+            cells.append(f"{comparison.area(task, name)}" + ("" if share is None else f" ({share.value:.2f})"))
+        lines.append(_row(comparison, task, cells))
+    means = [comparison.mean_normalised_area(name) for name in names]
+    lines.append("| **mean, normalised** | " + " | ".join(f"{m.value:.3f} ± {m.error:.3f}" for m in means) + " |")
+    behind = [f"{env} ({n})" for env, n in comparison.behind()]
+    seeds = {len(curve) for task in comparison.tasks for curve in comparison.curves[task].values()}
+    lines += [
+        "",
+        f"Mean ± standard error over {' or '.join(str(n) for n in sorted(seeds))} seeds. Below Stable-Baselines3 at "
+        f"the end by more than the standard error of the difference: {', '.join(behind) or 'no task'}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _row(comparison: Comparison, task: Task, cells: list[str]) -> str:
+    return f"| {task[0]}, {task[1]}, {comparison.frames[task] // 1000}K | " + " | ".join(cells) + " |"
+
+
+def draw(comparison: Comparison, *paths: Path) -> None:
+    """Draw the learning curves, one panel for each task."""
+    columns = 4
+    rows = -(-len(comparison.tasks) // columns)
+    figure, panels = new_figure(3.1 * columns, 2.4 * rows, rows=rows, columns=columns)
+    for axes, task in zip(panels, comparison.tasks, strict=False):
+        x = (np.arange(BINS) + 0.5) / BINS * comparison.frames[task] / 1000
+        for name, line in _LINES.items():
+            if name in comparison.curves[task]:
+                curve = comparison.curves[task][name]
+                error = curve.std(0, ddof=1) / np.sqrt(len(curve)) if len(curve) > 1 else np.zeros(BINS)
+                draw_band(axes, x, curve.mean(0), error, label=LABELS[name], **line)
+        axes.set_title(f"{task[0]}, {task[1]} env{'s' * (task[1] > 1)}", fontsize=9)
+        axes.tick_params(labelsize=7)
+    for axes in panels[-columns:]:
+        axes.set_xlabel("frames (thousands)", fontsize=8)
+    for axes in panels[len(comparison.tasks) :]:
+        axes.set_visible(False)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=9
+    )
+    save_figure(figure, *paths)
