@@ -10,10 +10,11 @@ from dae.envs import register_minatar
 from dae.lazy import load_lazily
 
 if TYPE_CHECKING:
-    from dae.agent import PPO, paper_settings
+    from dae.agent import PPO
     from dae.core import center, dae_loss, gae
     from dae.envs import make_vec_env
     from dae.experiments.loading import load_run
+    from dae.experiments.presets import paper_settings
 
 __version__ = "0.1.0.dev0"
 
@@ -24,7 +25,7 @@ _HOMES = {
     "gae": "dae.core",
     "load_run": "dae.experiments.loading",
     "make_vec_env": "dae.envs",
-    "paper_settings": "dae.agent",
+    "paper_settings": "dae.experiments.presets",
     **{room: f"dae.{room}" for room in ("agent", "core", "envs", "runs", "theory")},
 }
 

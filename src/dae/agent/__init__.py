@@ -18,5 +18,4 @@ from dae.agent.policy import (
 )
 from dae.agent.ppo import PPO as PPO
 from dae.agent.rollout import Batch as Batch, Rollout as Rollout
-from dae.agent.settings import paper_settings as paper_settings
 from dae.catalog import EstimatorInfo as EstimatorInfo

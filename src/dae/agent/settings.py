@@ -1,6 +1,5 @@
 """PPO's arguments: their defaults, and the checks of their values."""
 
-import dataclasses
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +8,9 @@ from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.utils import LinearSchedule
 
 from dae.agent.policy import acts_in_its_own_way
-from dae.catalog import DAE, GAE, EstimatorInfo, default_settings, require_estimator
-from dae.envs import families
-from dae.errors import InvalidValue, nearest
-from dae.hyperparameters import Hyperparameters, as_settings, check_arguments, or_schedule
+from dae.catalog import DAE, GAE, EstimatorInfo, default_settings
+from dae.errors import InvalidValue
+from dae.hyperparameters import Hyperparameters, check_arguments, or_schedule
 from dae.rules import POSITIVE, optional, require
 
 if TYPE_CHECKING:
@@ -31,23 +29,6 @@ def resolve_defaults(info: EstimatorInfo, given: dict[str, Any]) -> dict[str, An
 
 
 NOT_GIVEN = {"max_grad_norm": "default"}  # where None has a meaning; for all other arguments it is None
-
-
-def paper_settings(family: str = "minatar", advantage: str = "dae") -> dict[str, Any]:
-    """Return the paper's settings as arguments of `dae.PPO`: learning rate and clip range fall to 0 over a run.
-
-    They are made for 1024 actors:
-
-        env = dae.make_vec_env("MinAtar/Breakout-v1", 1024)
-        model = dae.PPO("CnnPolicy", env, **dae.paper_settings("minatar")).learn(10_000_000)
-    """
-    known = {known.name: known for known in families() if known.protocol}
-    if family not in known:
-        raise InvalidValue(f"family is {family!r}: it must be one of {', '.join(known)}{nearest(family, known)}")
-    of_ppo = {field.name for field in dataclasses.fields(Hyperparameters)}
-    preset = {name: value for name, value in known[family].preset("paper").items() if name in of_ppo}
-    settings = Hyperparameters(**as_settings(require_estimator(advantage).paper) | preset)
-    return {"advantage": advantage, **settings.arguments(falling)}
 
 
 def choose_estimator(action_space: spaces.Space[Any], policy: type[BasePolicy]) -> str:
