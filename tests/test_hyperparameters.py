@@ -20,7 +20,13 @@ from dae.terminal.options import option_name
 
 SETTINGS = {field.name: field for field in dataclasses.fields(Hyperparameters)}
 OURS = {field.name: field for field in dataclasses.fields(PPOOptions)}
-OTHER_VALUES = {"correction": 0.25, "kl_coef": 0.5, "bootstrap_truncations": False, "torch_compile": True}
+OTHER_VALUES = {
+    "correction": 0.25,
+    "row_length": 32,
+    "kl_coef": 0.5,
+    "bootstrap_truncations": False,
+    "torch_compile": True,
+}
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -61,6 +61,8 @@ class PPOOptions:
 
     correction: float = setting(0.0, FRACTION, scheduled=True)
     """Correct DAE's advantages by the rewards that followed: from 0, the paper's DAE, to 1, GAE's expectation."""
+    row_length: int | None = setting(None, optional(COUNT, "for whole rows of all steps between two updates"))
+    """How many steps a trajectory in a minibatch of DAE, Duel and Indirect has; it bootstraps where it is cut."""
     kl_coef: float | None = setting(None, optional(NOT_NEGATIVE, "to clip instead"))
     """Penalise KL(μ‖π) with this weight in place of clipping."""
     bootstrap_truncations: bool = setting(True, SWITCH)

@@ -34,8 +34,8 @@ def update(
 
 
 def corrected(data: dict[str, Tensor], settings: dict[str, float]) -> Tensor:
-    """Return c (Â + R) − m of every step, divided by s: m and s are mean and deviation of Â + c R over the rollout."""
-    c, gamma, decay = settings["correction"], settings["gamma"], settings["gamma"] * settings["gae_lambda"]
+    """Return Â + R of every step, by the network that acted."""
+    gamma, decay = settings["gamma"], settings["gamma"] * settings["gae_lambda"]
     rewards, values = data["rewards"].double(), data["values"].double()
     n_rows, n_steps = rewards.shape
     own, rest = torch.zeros(n_rows, n_steps).double(), torch.zeros(n_rows, n_steps).double()
@@ -48,9 +48,7 @@ def corrected(data: dict[str, Tensor], settings: dict[str, float]) -> Tensor:
             rest[b, t] = rewards[b, t] + gamma * following - values[b, t] - own[b, t]
             if not ends and t + 1 < n_steps:
                 rest[b, t] += decay * rest[b, t + 1]
-    mixed = own + c * rest
-    settings["scale"] = float(mixed.std(correction=0)) + 1e-8
-    return c * (own + rest) - mixed.mean()
+    return own + rest
 
 
 def mlp(w: dict[str, Tensor], x: Tensor, side: str) -> Tensor:
@@ -112,8 +110,8 @@ def minibatch_loss(w: dict[str, Tensor], batch: dict[str, Tensor], method: str, 
         advantages = torch.stack([f["A"][f["a"]].detach() for f in frames]) / (size + 1e-5)
         if "corrected" in frames[0]:
             c = settings["correction"]
-            mixed = [(1 - c) * f["A"][f["a"]].detach() + f["corrected"] for f in frames]
-            advantages = torch.stack(mixed) / settings["scale"]
+            mixed = torch.stack([(1 - c) * f["A"][f["a"]].detach() + c * f["corrected"] for f in frames])
+            advantages = (mixed - mixed.mean()) / (mixed.std() + 1e-8)
     policy_terms, entropy_terms = [], []
     for frame, advantage in zip(frames, advantages, strict=True):
         ratio = (frame["log_pi"][frame["a"]] - frame["mu"][frame["a"]].log()).exp()

@@ -165,8 +165,8 @@ def test_settings_that_cannot_work_are_refused(arguments: dict[str, Any], messag
 
 
 def test_a_minibatch_that_is_no_multiple_of_a_row_is_announced() -> None:
-    with pytest.warns(UserWarning, match="batch_size=24 is not a multiple of n_steps=16.*minibatches have 16 frames"):
-        dae.PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=24)
+    with pytest.warns(UserWarning, match="batch_size=24 is not a multiple of rows of 16 steps.*have 16 frames"):
+        dae.PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=24, row_length=None)
 
 
 @pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])

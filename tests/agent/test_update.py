@@ -38,7 +38,7 @@ def collected(advantage: str, **changes: Any) -> dae.PPO:
     ("advantage", "correction"), [("dae", 0.0), ("dae", 0.3), ("dae", 1.0), ("duel", 0.0), ("indirect", 0.0)]
 )
 def test_an_update_equals_the_reference(advantage: str, correction: float) -> None:
-    model = collected(advantage, max_grad_norm=None, correction=correction)
+    model = collected(advantage, max_grad_norm=None, correction=correction, row_length=None)
     rollout = model.rollout_buffer
     names = (
         "observations",
@@ -98,21 +98,23 @@ def test_authors_truncation_handling_ends_the_episode() -> None:
     assert torch.equal(theirs.rollout_buffer.terminated, ends)
 
 
+@pytest.mark.parametrize("row_length", [None, 1, 2, 3, 4, 9])
 @pytest.mark.parametrize(
     ("batching", "batch_size"),
     [*(("trajectories", size) for size in (1, 2, 3, 4, 8, 10, 12, 100)), ("steps", 7), ("steps", 100)],
 )
-def test_every_frame_is_used_once_an_epoch(batching: Any, batch_size: int) -> None:
+def test_every_frame_is_used_once_an_epoch(batching: Any, batch_size: int, row_length: int | None) -> None:
     space = gym.spaces.Box(0, 255, (2,), np.uint8)
     rollout = Rollout(4, 5, space, gym.spaces.Discrete(3), torch.device("cpu"))
     rollout.rewards[:] = torch.arange(20).reshape(5, 4)
     rollout.observations[..., 0] = torch.arange(20).reshape(5, 4)
-    batches = list(rollout.minibatches(batching, batch_size))
+    batches = list(rollout.minibatches(batching, batch_size, row_length))
     assert sorted(torch.cat([batch.rewards.flatten() for batch in batches]).tolist()) == list(range(20))
     for batch in batches:
         assert torch.equal(batch.observations[:, 0], batch.rewards.flatten().to(torch.uint8))
         if batching == "trajectories":
-            assert batch.shape[1] == 4 or (batch_size < 4 and batch.shape[0] == 1)
+            length = min(4, batch_size, row_length or 4)
+            assert batch.shape[1] in (length, 4 % length)
             assert batch.rewards.numel() <= batch_size
             assert (batch.rewards.diff(dim=1) == 1).all()
     assert rollout.observations.dtype == torch.uint8

@@ -145,13 +145,7 @@ class DAE(AdvantageEstimator):
         unexplained = advantage_residuals(
             rollout.rewards, taken, rollout.values, **_ends(rollout), gamma=self.gamma, lam=self.lam
         )
-        rollout.advantages = self.correction * (taken + unexplained)
-        if self.normalize:
-            # Over the rollout: a minibatch is a stretch of one episode, whose mean says how that episode went.
-            mixed = (1 - self.correction) * taken + rollout.advantages
-            mean = parallel.mean(mixed)
-            rollout.advantages -= mean
-            self.scale = parallel.mean((mixed - mean).square()).sqrt() + 1e-8
+        rollout.advantages = taken + unexplained
 
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:
         assert heads.critic is not None
@@ -161,8 +155,8 @@ class DAE(AdvantageEstimator):
         taken = self.choices.taken(all_advantages, batch.actions)
         loss = type(self).loss(batch.rewards, taken, heads.values, **_ends(batch), gamma=self.gamma)
         if batch.advantages is not None:
-            corrected = (1 - self.correction) * taken.detach() + batch.advantages
-            return Estimate(corrected / self.scale if self.normalize else corrected, loss)
+            corrected = (1 - self.correction) * taken.detach() + self.correction * batch.advantages
+            return Estimate(_standardize(corrected, eps=1e-8) if self.normalize else corrected, loss)
         weights = all_advantages.detach()
         if self.normalize:
             weights = normalize_advantages(weights, mu, mean=parallel.mean)

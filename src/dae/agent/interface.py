@@ -115,14 +115,13 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
                 "ent_coef": ent_coef,
                 "vf_coef": vf_coef,
                 "max_grad_norm": max_grad_norm,
-                **options,
             },
         )
         self.batch_size: int = settings.pop("batch_size")
         self.n_epochs: int = settings.pop("n_epochs")
         self.clip_range = settings.pop("clip_range")
         self.normalize_advantage: bool = settings.pop("normalize_advantage")
-        own = {name: settings.pop(name) for name in _OPTIONS}
+        own = {name: settings.pop(name) for name in _OPTIONS} | options
         super().__init__(
             policy=policy,
             env=env,

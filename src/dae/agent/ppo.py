@@ -134,7 +134,7 @@ class PPO(PPOInterface):
         broken = torch.zeros((), dtype=torch.bool, device=self.device)
         stop = False
         for _ in range(self.n_epochs):
-            for batch in rollout.minibatches(self.estimator.batching, self.batch_size):
+            for batch in rollout.minibatches(self.estimator.batching, self.batch_size, self.options.row_length):
                 heads = evaluate(batch.observations, batch.actions, batch.masks).shaped(*batch.shape)
                 estimate = self.estimator(heads, batch)
                 policy_loss, measured = self._policy_loss(heads, batch, estimate.advantages, clip_range)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
-from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -140,22 +139,27 @@ class Rollout:
         following = torch.cat((self.values[:, 1:], last_values.reshape(-1, 1)), 1)
         self.bootstrap = torch.where(self.truncated, self.bootstrap, following)
 
-    def minibatches(self, batching: Batching, batch_size: int) -> Iterator[Batch]:
+    def minibatches(self, batching: Batching, batch_size: int, row_length: int | None = None) -> Iterator[Batch]:
         """Go through the rollout in random order, every frame once; the last minibatch may be smaller.
 
-        Trajectories come as whole rows, as many as fit into `batch_size`, or, if not even one fits, as pieces of a row.
+        Trajectories come in rows of `row_length` steps, or of as many as there are if it is None, and as many rows as
+        fit into `batch_size`; if not even one fits, in rows of that many steps.
         """
         if batching == "steps":
             for chosen in torch.split(self._shuffled(self.n_envs * self.n_steps), batch_size):
                 yield self._batch(partial(_pick_steps, chosen=chosen), flat=True)
-        elif batch_size >= self.n_steps:
-            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // self.n_steps):
+            return
+        length = min(row_length or self.n_steps, self.n_steps, batch_size)
+        if length == self.n_steps:
+            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // length):
                 yield self._batch(partial(torch.index_select, dim=0, index=chosen))
-        else:
-            pieces = [slice(start, start + batch_size) for start in range(0, self.n_steps, batch_size)]
-            for number in _permutation(self.n_envs * len(pieces)):
-                row, piece = divmod(int(number), len(pieces))
-                yield self._batch(itemgetter((slice(row, row + 1), pieces[piece])))
+            return
+        whole = self.n_steps // length * length
+        for chosen in torch.split(self._shuffled(self.n_envs * (whole // length)), batch_size // length):
+            yield self._batch(partial(_pick_pieces, whole=whole, length=length, chosen=chosen))
+        if whole < self.n_steps:
+            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // (self.n_steps - whole)):
+                yield self._batch(partial(_pick_ends, start=whole, chosen=chosen))
 
     def _shuffled(self, count: int) -> Tensor:
         return torch.from_numpy(_permutation(count)).to(self.device, non_blocking=True)
@@ -179,6 +183,17 @@ class Rollout:
 
 def _pick_steps(stored: Tensor, chosen: Tensor) -> Tensor:
     return stored.flatten(0, 1).index_select(0, chosen)
+
+
+def _pick_pieces(stored: Tensor, whole: int, length: int, chosen: Tensor) -> Tensor:
+    """Cut the rows into pieces of `length` steps and pick some."""
+    pieces = stored[:, :whole].reshape(-1, length, *stored.shape[2:])
+    return pieces.index_select(0, chosen)
+
+
+def _pick_ends(stored: Tensor, start: int, chosen: Tensor) -> Tensor:
+    """Pick what is left of some rows behind the last whole piece."""
+    return stored[:, start:].index_select(0, chosen)
 
 
 def _permutation(count: int) -> NDArray[np.int64]:

@@ -97,11 +97,12 @@ def _check_batch_size(model: "PPOInterface") -> None:
         )
     if model.env is None:
         return
-    if rows and model.batch_size > model.n_steps and model.batch_size % model.n_steps:
-        whole = model.batch_size // model.n_steps * model.n_steps
+    length = min(model.options.row_length or model.n_steps, model.n_steps, model.batch_size)
+    left_over = model.batch_size % length
+    if rows and left_over:
         warnings.warn(
-            f"batch_size={model.batch_size} is not a multiple of n_steps={model.n_steps}: advantage="
-            f"{model.advantage!r} trains on whole rows, so minibatches have {whole} frames",
+            f"batch_size={model.batch_size} is not a multiple of rows of {length} steps: advantage="
+            f"{model.advantage!r} trains on whole rows, so minibatches have {model.batch_size - left_over} frames",
             stacklevel=2,
         )
     if not rows and frames % model.batch_size:

@@ -40,9 +40,12 @@ class Mean:
         return Mean(float(numbers.mean()), float(error))
 
     def __str__(self) -> str:
-        return (
-            f"{self.value:.1f} ± {self.error:.1f}" if abs(self.value) >= 10 else f"{self.value:.2f} ± {self.error:.2f}"
-        )
+        return self.rounded(1 if abs(self.value) >= 10 else 2)
+
+    def rounded(self, digits: int) -> str:
+        """Return mean ± standard error; one seed has no error."""
+        error = "" if np.isnan(self.error) else f" ± {self.error:.{digits}f}"
+        return f"{self.value:.{digits}f}{error}"
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ def describe(comparison: Comparison) -> str:
             cells.append(f"{comparison.area(task, name)}" + ("" if share is None else f" ({share.value:.2f})"))
         lines.append(_row(comparison, task, cells))
     means = [comparison.mean_normalised_area(name) for name in names]
-    lines.append("| **mean, normalised** | " + " | ".join(f"{m.value:.3f} ± {m.error:.3f}" for m in means) + " |")
+    lines.append("| **mean, normalised** | " + " | ".join(mean.rounded(3) for mean in means) + " |")
     behind = [f"{env} ({n})" for env, n in comparison.behind()]
     seeds = {len(curve) for task in comparison.tasks for curve in comparison.curves[task].values()}
     lines += [

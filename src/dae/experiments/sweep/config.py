@@ -58,7 +58,7 @@ def _classic() -> tuple[Grid, ...]:
         plain = Grid(tuple(frames), preset=SB3_PRESET, seeds=3, of_env=frames, settings=(f"actors={actors}",))
         for name, advantages, setting in (
             ("default", ("dae", "gae"), ()),
-            ("uncorrected", ("dae",), ("correction=0",)),
+            ("uncorrected", ("dae",), ("correction=0", "row_length=None")),
             ("sb3", ("gae",), ("implementation=sb3",)),
         ):
             folder = f"{name}-{actors}"

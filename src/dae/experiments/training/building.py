@@ -24,12 +24,13 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
     for name, number in (("actors", config.actors), ("batch_size", config.batch_size)):
         if number % processes:
             raise UserError(f"{name} is {number}: it must be a multiple of the {processes} processes that share it")
-    rows = config.batch_size // config.steps
+    length = min(config.row_length or config.steps, config.steps)
+    rows = config.batch_size // length
     in_rows = ESTIMATORS[config.advantage].batching == "trajectories"
     if in_rows and processes > 1 and (rows == 0 or rows % processes):
         raise UserError(
             f"batch_size is {config.batch_size}: for advantage {config.advantage!r} and {processes} processes it must "
-            f"hold a multiple of {processes} rows of {config.steps} steps, such as {processes * config.steps}"
+            f"hold a multiple of {processes} rows of {length} steps, such as {processes * length}"
         )
     return replace(config, actors=config.actors // processes, batch_size=config.batch_size // processes)
 
