@@ -150,7 +150,7 @@ def test_the_defaults_are_those_of_sb3_but_for_the_critic(advantage: str) -> Non
         ({"policy": 5}, "policy is 5: it must be a name"),
         ({"env": None}, "env is None: an agent needs an environment"),
         ({"ent_coef": float("inf")}, "ent_coef is inf: it must be a number of at least 0"),
-        ({"clip_range_vf": 0.2}, "clip_range_vf=0.2 has no meaning for advantage='dae'"),
+        ({"advantage": "dae", "clip_range_vf": 0.2}, "clip_range_vf=0.2 has no meaning for advantage='dae'"),
         ({"rollout_buffer_class": RolloutBuffer}, "rollout_buffer_class and rollout_buffer_kwargs are not supported"),
         ({"advantage": "gae", "batch_size": 1}, "normalising advantages needs at least 2"),
         ({"policy": DQNPolicy}, "policy DQNPolicy is not an actor-critic policy"),
@@ -217,6 +217,11 @@ def test_whoever_does_not_choose_gets_dae_where_it_works(space: spaces.Space[Any
     if told:
         assert told[0].startswith("dae.PPO uses advantage='gae' here, not DAE: ")
         assert said[-1].filename == __file__
+
+
+def test_whoever_clips_values_gets_gae() -> None:
+    with pytest.warns(UserWarning, match="dae.PPO uses advantage='gae' here, not DAE: clip_range_vf has no meaning"):
+        assert dae.PPO("MlpPolicy", "CartPole-v1", clip_range_vf=0.2).advantage == "gae"
 
 
 def test_a_call_that_cannot_learn_is_announced() -> None:

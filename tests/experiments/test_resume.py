@@ -56,9 +56,11 @@ def killed_until_done(config: TrainConfig, kills: int, slowest: float) -> int:
         (BREAKOUT, ["--advantage", "dae"]),
         (BREAKOUT, ["--advantage", "gae", "--finishing", "True"]),
         (CARTPOLE, ["--advantage", "dae", "--finishing", "True"]),
+        (CARTPOLE, ["--advantage", "dae", "--correction", "0.5", "--row-length", "8"]),
+        (CARTPOLE, ["--advantage", "gae", "--implementation", "sb3", "--finishing", "True"]),
         (["FrozenLake-v1", *CARTPOLE[1:]], ["--advantage", "indirect"]),
     ],
-    ids=["breakout-dae", "breakout-gae", "cartpole-dae", "frozenlake-indirect"],
+    ids=["breakout-dae", "breakout-gae", "cartpole-dae", "cartpole-corrected", "cartpole-sb3", "frozenlake-indirect"],
 )
 def test_kills_change_nothing(of: list[str], words: list[str], tmp_path: Path) -> None:
     plain, disturbed = (small(tmp_path / name, "--frames", "3K", *words, of=of) for name in ("plain", "disturbed"))

@@ -70,8 +70,9 @@ class Choices:
         return torch.split(per_option, list(self.sizes), -1)
 
 
-def mask_reader(env: VecEnv, choices: Choices | None) -> Callable[[], NDArray[np.bool_] | None]:
+def mask_reader(env: VecEnv) -> Callable[[], NDArray[np.bool_] | None]:
     """Return a function that reads which options the environments allow now, (N, A); None if they allow all."""
+    choices = Choices.of(env.action_space)
     if choices is None or not env.has_attr("action_masks"):
         return lambda: None
 

@@ -42,8 +42,9 @@ def load_from_sb3(
     if env is not None:
         env = cls._wrap_env(env, data.get("verbose", 0))
         check_for_correct_spaces(env, data["observation_space"], data["action_space"])
-    advantage = kwargs.pop("advantage", None) or choose_estimator(data["action_space"], data["policy_class"])
     settings = {name: data[name] for name in _ARGUMENTS if name in data} | kwargs
+    given = settings.pop("advantage", None)
+    advantage = given or choose_estimator(data["action_space"], data["policy_class"], settings.get("clip_range_vf"))
     model = cls(data["policy_class"], env, advantage=advantage, device=device, _init_setup_model=False, **settings)  # type: ignore[call-arg]
     model.observation_space, model.action_space = data["observation_space"], data["action_space"]
     model.n_envs = env.num_envs if env is not None else data.get("n_envs", 1)

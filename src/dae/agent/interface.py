@@ -99,7 +99,7 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         if advantage is None:
             assert env is not None
             policy_class = self.policy_aliases.get(policy, ActorCriticPolicy) if isinstance(policy, str) else policy
-            advantage = choose_estimator(env.action_space, policy_class)
+            advantage = choose_estimator(env.action_space, policy_class, clip_range_vf)
         estimator = make_estimator(advantage)
         settings = resolve_defaults(
             estimator.info,

@@ -1,8 +1,7 @@
 """Stable-Baselines3's policies with the extra critic output that an estimator asks for."""
 
-import functools
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -27,6 +26,7 @@ from torch.nn.functional import logsigmoid
 from dae.agent.actions import Choices
 from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
 from dae.core import entropy
+from dae.errors import InvalidValue
 
 HeadName = Literal["advantage", "q"]
 # Small advantages at first, so that the sum over a trajectory does not start as noise; Q like a value.
@@ -87,7 +87,7 @@ class CriticHeadMixin(ActorCriticPolicy):
         # The optimizer was made before this head was.
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
-    @functools.cached_property
+    @cached_property
     def choices(self) -> Choices | None:
         """The choices that make up an action; None if actions cannot be enumerated."""
         return Choices.of(self.action_space)
@@ -98,6 +98,8 @@ class CriticHeadMixin(ActorCriticPolicy):
     def act(self, observations: PyTorchObs, masks: Tensor | None = None) -> Acted:
         """Sample actions for N states; `masks` (N, A) tells which options are allowed."""
         if acts_in_its_own_way(type(self)):
+            if masks is not None:
+                raise InvalidValue(f"{type(self).__name__} has its own `forward`, which does not know action_masks")
             actions, values, log_prob = self(observations)
             return Acted(actions, values.flatten(), log_prob, None, None)
         latent_pi, latent_vf = self._latents(observations)
@@ -190,7 +192,7 @@ _OURS: dict[type[ActorCriticPolicy], type[CriticHeadMixin]] = {
 }
 
 
-@functools.cache
+@cache
 def with_critic_head(policy: type[ActorCriticPolicy]) -> type[CriticHeadMixin]:
     """Return a policy class that can have the extra critic output, given any that Stable-Baselines3's PPO accepts."""
     if issubclass(policy, CriticHeadMixin):

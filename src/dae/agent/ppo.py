@@ -51,7 +51,7 @@ class PPO(PPOInterface):
         if self.use_sde:
             self.policy.reset_noise(env.num_envs)
         callback.on_rollout_start()
-        read_masks = mask_reader(env, self.policy.choices)
+        read_masks = mask_reader(env)
         while n_steps < n_rollout_steps:
             if self.use_sde and self.sde_sample_freq > 0 and n_steps % self.sde_sample_freq == 0:
                 self.policy.reset_noise(env.num_envs)

@@ -31,12 +31,14 @@ def resolve_defaults(info: EstimatorInfo, given: dict[str, Any]) -> dict[str, An
 NOT_GIVEN = {"max_grad_norm": "default"}  # where None has a meaning; for all other arguments it is None
 
 
-def choose_estimator(action_space: spaces.Space[Any], policy: type[BasePolicy]) -> str:
+def choose_estimator(action_space: spaces.Space[Any], policy: type[BasePolicy], clip_range_vf: Any) -> str:
     """Return the estimator of an agent whose user has not chosen one: DAE where it works, or GAE, and say why."""
     if not DAE.accepts(action_space):
         reason = f"its advantages are sums over all actions, which {type(action_space).__name__} actions do not allow"
     elif acts_in_its_own_way(policy):
         reason = f"{policy.__name__} has its own `forward` or `evaluate_actions`, which do not know DAE's critic"
+    elif clip_range_vf is not None:
+        reason = "clip_range_vf has no meaning where values are learned together with advantages"
     else:
         return DAE.name
     warnings.warn(f"dae.PPO uses advantage='gae' here, not DAE: {reason}", stacklevel=3)
@@ -59,7 +61,8 @@ def check_model(model: "PPOInterface") -> None:
             f"policy {model.policy_class.__name__} is not an actor-critic policy: derive it from dae.agent.MlpPolicy, "
             "CnnPolicy or MultiInputPolicy, or from Stable-Baselines3's ActorCriticPolicy"
         )
-    if estimator.head is not None and acts_in_its_own_way(model.policy_class):
+    own_way = acts_in_its_own_way(model.policy_class)
+    if estimator.head is not None and own_way:
         raise InvalidValue(
             f"policy {model.policy_class.__name__} has its own `forward` or `evaluate_actions`, which do not know the "
             f"critic that advantage={info.name!r} needs: leave them out, or use advantage='gae'"
@@ -69,10 +72,11 @@ def check_model(model: "PPOInterface") -> None:
             f"advantage={info.name!r} needs actions of the kind {' or '.join(info.action_spaces)}, not "
             f"{model.action_space}: its advantages are sums over all actions; use advantage='gae'"
         )
-    if model.options.kl_coef is not None and isinstance(model.action_space, spaces.Box):
+    if model.options.kl_coef is not None and (own_way or isinstance(model.action_space, spaces.Box)):
+        what = model.policy_class.__name__ if own_way else model.action_space
         raise InvalidValue(
-            f"kl_coef={model.options.kl_coef!r} needs actions that can be enumerated, not {model.action_space}: "
-            "the divergence is a sum over all actions; leave kl_coef out to clip instead"
+            f"kl_coef={model.options.kl_coef!r} needs the probabilities of all actions, which {what} does not give: "
+            "leave kl_coef out to clip instead"
         )
     if not info.takes_correction and model.correction != 0:
         raise InvalidValue(f"correction={model.correction!r} has no meaning for advantage={info.name!r}; leave it out")

@@ -42,7 +42,7 @@ def record_episode(
     env = _make_visible(family, env_id, seed)
     names = family.action_names(env)
     observations = env.reset()
-    read_masks = mask_reader(env, model.policy.choices)
+    read_masks = mask_reader(env)
     moments, score = [], 0.0
     for _ in range(longest):
         masks = read_masks()

@@ -69,7 +69,7 @@ class _Player:
     """An agent that asks its environments which actions they allow."""
 
     def __init__(self, model: PPO, env: VecEnv) -> None:
-        self._model, self._read_masks = model, mask_reader(env, model.policy.choices)
+        self._model, self._read_masks = model, mask_reader(env)
 
     def predict(self, observation: Any, **options: Any) -> tuple[Any, Any]:
         return self._model.predict(observation, action_masks=self._read_masks(), **options)

@@ -17,7 +17,7 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
     furthest = frames + config.frames
     per_step = env.num_envs * parallel.size() * config.family.frames_per_step
     agent.policy.set_training_mode(False)
-    read_masks = mask_reader(env, agent.policy.choices)
+    read_masks = mask_reader(env)
     steps_between_talks = 1 if parallel.size() == 1 else config.steps
     completed = parallel.broadcast(recorder.completed_frames)
     while completed < config.frames and frames < furthest:
