@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -29,10 +30,12 @@ class Kind(NamedTuple):
 
 def encode(value: Any) -> Any:
     """Return JSON for a value; what is not plain JSON carries its kind as "@"."""
+    if isinstance(value, np.bool_ | np.integer | np.floating):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"@": "float", "with": [str(value)]}  # JSON has no infinity
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.bool_ | np.integer | np.floating):
-        return value.item()
     if isinstance(value, list):
         return [encode(item) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) and key != "@" for key in value):
@@ -91,6 +94,7 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
 
 # Other packages add kinds of their own.
 KINDS: dict[str, Kind] = {
+    "float": Kind(float, lambda v: (str(v),), float),  # infinities and NaN; see `encode`
     "tuple": Kind(tuple, lambda v: v, lambda *items: items),
     "dict": Kind(dict, lambda v: [list(item) for item in v.items()], lambda *items: dict(items)),
     "array": Kind(np.ndarray, _array_arguments, _array),

@@ -178,6 +178,18 @@ def test_masks_that_cannot_be_obeyed_are_refused(mask: list[bool], message: str)
         model.predict(np.zeros((1, 2), np.float32), action_masks=np.array([mask]))
 
 
+def test_masks_by_another_convention_are_said_in_one_line() -> None:
+    class Wrong(Masked):
+        def action_masks(self, state: int) -> np.ndarray:  # type: ignore[override]
+            return self.allowed[state]
+
+    with pytest.raises(ValueError, match="it must be a method without arguments that returns 3 flags"):
+        dae.PPO("MlpPolicy", Wrong(), n_steps=16, batch_size=16).learn(16)
+    model = dae.PPO("MlpPolicy", Masked(), n_steps=16, batch_size=16)
+    with pytest.raises(ValueError, match="action_masks has 2 rows for 3 observations"):
+        model.predict(np.zeros((3, 2), np.float32), action_masks=np.ones((2, 3)))
+
+
 def test_masks_need_actions_that_can_be_enumerated() -> None:
     model = dae.PPO("MlpPolicy", Spaces(BOX, spaces.Box(-1, 1, (2,))), advantage="gae", n_steps=64)
     with pytest.raises(ValueError, match="action_masks need actions that can be enumerated, not Box"):

@@ -1,6 +1,8 @@
 """What users of Stable-Baselines3 bring with them: policies, files, habits. And its own PPO, to compare with."""
 
 import io
+import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from torch.nn.utils import parameters_to_vector
 
 import dae
 from dae.agent.reference import ReferencePPO
+from dae.errors import InvalidValue
 
 SMALL: dict[str, Any] = {"n_steps": 64, "n_epochs": 2, "seed": 0}
 STATES = np.random.default_rng(0).normal(size=(7, 4)).astype(np.float32)
@@ -150,6 +153,66 @@ def test_an_attribute_of_the_user_is_saved() -> None:
     model.save(file, exclude=["note"], include=["note"])
     file.seek(0)
     assert dae.PPO.load(file).note == {"why": "a test"}
+
+
+@pytest.mark.parametrize("advantage", ["dae", "gae", "duel", "indirect"])
+def test_agents_with_the_papers_settings_and_without_limits_are_loaded(advantage: str, tmp_path: Path) -> None:
+    """Where None has a meaning, a default of another kind must not stand in its way."""
+    limits = {"max_grad_norm": None} if advantage == "gae" else {"row_length": None}
+    for number, settings in enumerate((dae.paper_settings("minatar", advantage), limits | {"advantage": advantage})):
+        model = dae.PPO("MlpPolicy", dae.make_vec_env("CartPole-v1", 2), **settings)
+        model.save(tmp_path / f"{number}.zip")
+        loaded = dae.PPO.load(tmp_path / f"{number}.zip")
+        assert (loaded.max_grad_norm, loaded.row_length) == (model.max_grad_norm, model.row_length)
+
+
+def test_numbers_that_json_lacks_are_saved_and_what_is_too_large_is_said(tmp_path: Path) -> None:
+    model = dae.PPO("MlpPolicy", "CartPole-v1", **SMALL)
+    model.best = [-np.inf, float("nan"), np.float32(2)]
+    model.save(tmp_path / "agent.zip")
+    best = dae.PPO.load(tmp_path / "agent.zip").best
+    assert best[0] == -np.inf
+    assert np.isnan(best[1])
+    assert best[2] == 2
+    model.history = np.zeros(2**23)
+    with pytest.raises(ValueError, match=r"its attribute 'history' takes most.*exclude=\['history'\]"):
+        model.save(tmp_path / "agent.zip")
+    assert np.isnan(dae.PPO.load(tmp_path / "agent.zip").best[1]), "the file from before is still there"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "evil") for name in ("tensorboard_log", "env", "device", "estimator", "policy", "_logger", "train")),
+        ("_vec_normalize_env", 1),
+        ("seed", "1"),
+        ("n_envs", "1"),
+        ("policy_kwargs", {"no_such_argument": 1}),
+    ],
+)
+def test_a_file_cannot_say_where_the_program_writes_or_what_it_calls(name: str, value: Any, tmp_path: Path) -> None:
+    dae.PPO("MlpPolicy", "CartPole-v1", **SMALL).save(tmp_path / "agent.zip")
+    with zipfile.ZipFile(tmp_path / "agent.zip") as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    description = json.loads(parts["data.json"])
+    description["data"][name] = value
+    with zipfile.ZipFile(tmp_path / "crafted.zip", "w") as archive:
+        for part, content in (parts | {"data.json": json.dumps(description).encode()}).items():
+            archive.writestr(part, content)
+    with pytest.raises(InvalidValue, match=r"crafted\.zip cannot be loaded"):
+        dae.PPO.load(tmp_path / "crafted.zip")
+
+
+def test_a_policy_of_a_user_is_saved_and_loaded_by_its_class(tmp_path: Path) -> None:
+    model = dae.PPO(OwnNetwork, "CartPole-v1", advantage="gae", **SMALL)
+    model.policy.save(tmp_path / "policy.pt")
+    assert isinstance(OwnNetwork.load(tmp_path / "policy.pt"), OwnNetwork)
+
+
+@pytest.mark.parametrize("changes", [{"max_grad_norm": None}, {"kl_coef": 1.0}, {"advantage": "dae"}], ids=str)
+def test_the_reference_refuses_what_sb3_does_not_have(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="Stable-Baselines3's own PPO does not have it"):
+        ReferencePPO("MlpPolicy", "CartPole-v1", **{"advantage": "gae"} | changes)
 
 
 def test_parameters_that_do_not_fit_are_a_runtime_error_as_in_sb3() -> None:

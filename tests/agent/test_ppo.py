@@ -156,6 +156,7 @@ def test_the_defaults_are_those_of_sb3_but_for_the_critic(advantage: str) -> Non
         ({"policy": DQNPolicy}, "policy DQNPolicy is not an actor-critic policy"),
         ({"advantage": "dae", "policy": OwnForward}, "policy OwnForward has its own `forward` or `evaluate_actions`"),
         ({"advantage": "gae", "correction": 0.5}, "correction=0.5 has no meaning for advantage='gae'"),
+        ({"advantage": "gae", "row_length": 8}, "row_length=8 has no meaning for advantage='gae'"),
         ({"correction": 1.5}, r"correction is 1.5: it must be in \[0, 1\] or a schedule"),
     ],
 )

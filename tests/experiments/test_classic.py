@@ -68,6 +68,13 @@ def test_a_task_is_behind_if_the_gap_is_larger_than_its_standard_error(ours: flo
     result = comparison([[0, ours - 5], [0, ours + 5]], [[0, 95], [0, 105]])
     assert result.behind() == ([("Env-v0", 1)] if behind else [])
     assert ("Env-v0 (1)" in describe(result)) == behind
+    assert "too few to say" in describe(comparison([[0, 1]], [[0, 2]]))
+
+
+@pytest.mark.parametrize("words", [["--advantages", "gae"], ["--preset", "quick"], ["--settings", "actors=4"]], ids=str)
+def test_what_it_compares_cannot_be_replaced(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "classic", *words]) == 2
+    assert "is what the suite 'classic' compares" in capsys.readouterr().err
 
 
 def test_the_command_trains_all_methods_and_writes_table_and_figure(

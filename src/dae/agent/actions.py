@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from dae.core import center
-from dae.errors import InvalidValue
+from dae.errors import InvalidValue, one_line
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,24 @@ def mask_reader(env: VecEnv) -> Callable[[], NDArray[np.bool_] | None]:
     """Return a function that reads which options the environments allow now, (N, A); None if they allow all."""
     choices = Choices.of(env.action_space)
     if choices is None or not env.has_attr("action_masks"):
-        return lambda: None
+        return no_masks
 
     def read() -> NDArray[np.bool_]:
-        masks = np.stack([np.asarray(mask, bool).reshape(-1) for mask in env.env_method("action_masks")])
+        try:
+            masks = np.stack([np.asarray(mask, bool).reshape(-1) for mask in env.env_method("action_masks")])
+        except (TypeError, ValueError) as error:
+            raise InvalidValue(
+                f"action_masks of the environments cannot be read ({one_line(error)}): it must be a method without "
+                f"arguments that returns {choices.total} flags, one for each option"
+            ) from error
         require_masks(masks, choices)
         return masks
 
     return read
+
+
+def no_masks() -> None:
+    """Read nothing: every option is allowed."""
 
 
 def require_masks(masks: NDArray[np.bool_], choices: Choices) -> None:

@@ -75,9 +75,16 @@ def write_agent(
     }
     if estimator_options:
         description["estimator_options"] = encode(dict(estimator_options))
+    text = json.dumps(description, indent=1, allow_nan=False)
+    if len(text) > _LARGEST_JSON:
+        largest = max(data, key=lambda name: len(json.dumps(data[name])))
+        raise InvalidValue(
+            f"the agent is too large to be saved: its attribute {largest!r} takes most of {len(text)} bytes, more than "
+            f"{_LARGEST_JSON}; leave it out with exclude=[{largest!r}]"
+        )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(_DATA, json.dumps(description, indent=1))
+        archive.writestr(_DATA, text)
         archive.writestr(_POLICY, save_tensors(weights))
         archive.writestr(_OPTIMIZER, save_tensors(moments))
         if estimator_state:

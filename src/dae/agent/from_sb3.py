@@ -1,5 +1,6 @@
 """Agents that Stable-Baselines3 saved: their weights and settings carried over to an agent of ours."""
 
+import io
 import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,14 +37,15 @@ def load_from_sb3(
     The file is unpickled: it can run code. Its optimizer goes on where the network is the same; an estimator's extra
     head, which the file does not have, starts fresh, and the optimizer with it.
     """
+    name = "the file" if isinstance(path, io.IOBase) else str(path)
     data, weights, _ = load_from_zip_file(path, device=device, custom_objects=custom_objects)
     if data is None or not {"policy_class", "observation_space", "action_space", "n_epochs"} <= set(data):
-        raise InvalidValue(f"{path} is not an agent of stable_baselines3.PPO")
+        raise InvalidValue(f"{name} is not an agent of stable_baselines3.PPO")
     if env is not None:
         env = cls._wrap_env(env, data.get("verbose", 0))
         check_for_correct_spaces(env, data["observation_space"], data["action_space"])
     settings = {name: data[name] for name in _ARGUMENTS if name in data} | kwargs
-    given = settings.pop("advantage", None)
+    given = settings.pop("advantage", (custom_objects or {}).get("advantage"))
     advantage = given or choose_estimator(data["action_space"], data["policy_class"], settings.get("clip_range_vf"))
     model = cls(data["policy_class"], env, advantage=advantage, device=device, _init_setup_model=False, **settings)  # type: ignore[call-arg]
     model.observation_space, model.action_space = data["observation_space"], data["action_space"]
@@ -53,17 +55,17 @@ def load_from_sb3(
     try:
         lacking, unknown = model.policy.load_state_dict(weights["policy"], strict=False)  # type: ignore[arg-type]
     except RuntimeError as error:
-        raise InvalidValue(f"{path}: the weights belong to another network: {one_line(error)}") from error
+        raise InvalidValue(f"{name}: the weights belong to another network: {one_line(error)}") from error
     if unknown or set(lacking) != before:
         names = sorted({*unknown, *(set(lacking) - before)})
-        raise InvalidValue(f"{path}: the weights belong to another network: {', '.join(names)}")
+        raise InvalidValue(f"{name}: the weights belong to another network: {', '.join(names)}")
     if before:
         warnings.warn(
-            f"{path} comes from Stable-Baselines3: the weights are its own, the head for advantage="
+            f"{name} comes from Stable-Baselines3: the weights are its own, the head for advantage="
             f"{model.estimator.info.name!r} and the optimizer start fresh",
             stacklevel=3,
         )
     else:
         model.set_parameters({"policy.optimizer": weights["policy.optimizer"]}, exact_match=False)
-    model.num_timesteps = data.get("num_timesteps", 0)
+    model.num_timesteps, model._n_updates = data.get("num_timesteps", 0), data.get("_n_updates", 0)
     return model

@@ -20,7 +20,14 @@ from dae.agent import parallel
 from dae.agent.actions import Choices, require_masks
 from dae.agent.allocator import keep_freed_memory
 from dae.agent.estimators import AdvantageEstimator, make_estimator
-from dae.agent.policy import CnnPolicy, CriticHeadMixin, MlpPolicy, MultiInputPolicy, with_critic_head
+from dae.agent.policy import (
+    CnnPolicy,
+    CriticHeadMixin,
+    MlpPolicy,
+    MultiInputPolicy,
+    acts_in_its_own_way,
+    with_critic_head,
+)
 from dae.agent.rollout import Rollout
 from dae.agent.saving import SafeSaving
 from dae.agent.settings import check_model, check_policy_and_env, choose_estimator, resolve_defaults
@@ -90,16 +97,16 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
             if name not in _OPTIONS:
                 known = [*inspect.signature(type(self).__init__).parameters, *_OPTIONS]
                 raise TypeError(f"PPO has no argument {name!r}{nearest(name, known)}")
-        if rollout_buffer_class is not None or rollout_buffer_kwargs is not None:
+        if rollout_buffer_class is not None or rollout_buffer_kwargs:
             raise InvalidValue(
                 "rollout_buffer_class and rollout_buffer_kwargs are not supported: the estimators need rows of "
                 "trajectories, which dae.agent.Rollout stores"
             )
         env = maybe_make_env(env, verbose)  # type: ignore[arg-type]
         if advantage is None:
-            assert env is not None
             policy_class = self.policy_aliases.get(policy, ActorCriticPolicy) if isinstance(policy, str) else policy
-            advantage = choose_estimator(env.action_space, policy_class, clip_range_vf)
+            # Without an environment an agent is only half made, to be filled by the caller.
+            advantage = "dae" if env is None else choose_estimator(env.action_space, policy_class, clip_range_vf)
         estimator = make_estimator(advantage)
         settings = resolve_defaults(
             estimator.info,
@@ -219,18 +226,28 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
             return super().predict(observation, state, episode_start, deterministic)
         self.policy.set_training_mode(False)
         tensors, vectorized = self.policy.obs_to_tensor(observation)
+        masks = self._masks(action_masks, tensors)
         with torch.no_grad():
-            actions = self.policy.choose(tensors, self._masks(action_masks), deterministic=deterministic)
-        chosen = actions.cpu().numpy().reshape((-1, *(self.action_space.shape or ())))
+            actions = self.policy.choose(tensors, masks, deterministic=deterministic)
+        chosen = actions.cpu().numpy().reshape((-1, *(self.action_space.shape or ()))).astype(self.action_space.dtype)
         return (chosen if vectorized else chosen.squeeze(axis=0)), state
 
-    def _masks(self, masks: NDArray[Any]) -> Tensor:
+    def _masks(self, masks: NDArray[Any], observations: PyTorchObs) -> Tensor:
         """Return masks as a tensor (N, A), or refuse them."""
         choices = self.policy.choices
         if choices is None:
             raise InvalidValue(f"action_masks need actions that can be enumerated, not {self.action_space}")
-        table = np.asarray(masks, bool).reshape(-1, np.asarray(masks).shape[-1])
+        if acts_in_its_own_way(type(self.policy)):
+            raise InvalidValue(
+                f"policy {type(self.policy).__name__} has its own `forward`, which knows no action_masks"
+            )
+        table = np.atleast_2d(np.asarray(masks, bool))
         require_masks(table, choices)
+        states = len(next(iter(observations.values())) if isinstance(observations, dict) else observations)
+        if len(table) not in (1, states):
+            raise InvalidValue(
+                f"action_masks has {len(table)} rows for {states} observations: it must have one for each"
+            )
         return torch.from_numpy(table).to(self.device)
 
     def advantages(
@@ -252,7 +269,7 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         tensors, vectorized = self.policy.obs_to_tensor(observations)
         if not vectorized:
             raise InvalidValue("observations must be a batch: add a first axis, observation[None]")
-        masks = None if action_masks is None else self._masks(action_masks)
+        masks = None if action_masks is None else self._masks(action_masks, tensors)
         with torch.no_grad():
             log_probs, values, critic = self.policy.critic_outputs(tensors, masks)
             advantages = self.estimator.advantages(critic, values, log_probs.exp())

@@ -26,7 +26,6 @@ from torch.nn.functional import logsigmoid
 from dae.agent.actions import Choices
 from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
 from dae.core import entropy
-from dae.errors import InvalidValue
 
 HeadName = Literal["advantage", "q"]
 # Small advantages at first, so that the sum over a trajectory does not start as noise; Q like a value.
@@ -93,13 +92,12 @@ class CriticHeadMixin(ActorCriticPolicy):
         return Choices.of(self.action_space)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return super()._get_constructor_parameters() | {"critic_head": self.critic_head}
+        head = {} if self.critic_head is None else {"critic_head": self.critic_head}
+        return super()._get_constructor_parameters() | head
 
     def act(self, observations: PyTorchObs, masks: Tensor | None = None) -> Acted:
         """Sample actions for N states; `masks` (N, A) tells which options are allowed."""
         if acts_in_its_own_way(type(self)):
-            if masks is not None:
-                raise InvalidValue(f"{type(self).__name__} has its own `forward`, which does not know action_masks")
             actions, values, log_prob = self(observations)
             return Acted(actions, values.flatten(), log_prob, None, None)
         latent_pi, latent_vf = self._latents(observations)
@@ -119,7 +117,8 @@ class CriticHeadMixin(ActorCriticPolicy):
     def evaluate(self, observations: PyTorchObs, actions: Tensor, masks: Tensor | None = None) -> Heads:
         """Return all that a training step needs of N states and the actions taken there."""
         if acts_in_its_own_way(type(self)):
-            values, log_prob, own_entropy = self.evaluate_actions(observations, actions)
+            flat = actions.flatten(1) if actions.dim() > 1 else actions  # as Stable-Baselines3 stores them
+            values, log_prob, own_entropy = self.evaluate_actions(observations, flat)
             return Heads(values.flatten(), log_prob, -log_prob if own_entropy is None else own_entropy, None, None)
         latent_pi, latent_vf = self._latents(observations)
         values = self.value_net(latent_vf).squeeze(-1)

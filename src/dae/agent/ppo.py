@@ -1,5 +1,6 @@
 """PPO with a pluggable advantage estimator: the algorithm, in the order of the paper's Algorithm 1."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,25 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 from torch import Tensor
 
 from dae.agent import parallel
-from dae.agent.actions import mask_reader
+from dae.agent.actions import mask_reader, no_masks
 from dae.agent.finite import NotFiniteError, guarded_step, require_finite
 from dae.agent.interface import PPOInterface
-from dae.agent.policy import Acted, Heads
+from dae.agent.policy import Acted, Heads, acts_in_its_own_way
 from dae.agent.rollout import Batch, Rollout
 from dae.core import clipped_surrogate, kl_divergence, n_step_targets
+from dae.rules import FRACTION, require
 
 
 class PPO(PPOInterface):
-    """Proximal policy optimisation with `advantage` = "dae" (the default), "gae", "duel" or "indirect".
+    """Proximal policy optimisation with `advantage` = "dae", "gae", "duel" or "indirect".
 
-    `advantage` may also be an estimator's class, or an instance with options of its own. Everything else is as in
-    `stable_baselines3.PPO`. Arguments that are left out take the estimator's defaults: for GAE those of
-    Stable-Baselines3, for the others the paper's. `dae.hyperparameters.PPOOptions` has the additional arguments.
+    Without `advantage` it is DAE, or GAE where DAE cannot work (continuous actions), which a warning says. It may also
+    be an estimator's class, or an instance with options of its own. Everything else is as in `stable_baselines3.PPO`,
+    also the defaults, but for what the critic of DAE, Duel and Indirect needs (`dae.catalog`); `dae.paper_settings` has
+    the paper's. `dae.hyperparameters.PPOOptions` has the additional arguments.
 
     For separate actor and critic networks pass `policy_kwargs={"share_features_extractor": False}`. DAE, Duel and
-    Indirect train on an actor's whole row of `n_steps` steps; a smaller `batch_size` cuts rows into pieces of that
-    many steps, which bootstrap where they are cut.
+    Indirect train on rows of `row_length` steps of one actor, which bootstrap where they are cut.
 
     Started by torchrun, with a process group, several processes train one agent: each has its own `env` and takes
     `batch_size` of its frames for a minibatch; the update is that of all of them (`dae.agent.parallel`), and
@@ -51,7 +53,7 @@ class PPO(PPOInterface):
         if self.use_sde:
             self.policy.reset_noise(env.num_envs)
         callback.on_rollout_start()
-        read_masks = mask_reader(env)
+        read_masks = self.mask_reader(env)
         while n_steps < n_rollout_steps:
             if self.use_sde and self.sde_sample_freq > 0 and n_steps % self.sde_sample_freq == 0:
                 self.policy.reset_noise(env.num_envs)
@@ -96,6 +98,11 @@ class PPO(PPOInterface):
             masks = None if allowed is None else torch.from_numpy(allowed).to(self.device)
             return tensors, self.policy.act(tensors, masks), masks
 
+    def mask_reader(self, env: VecEnv) -> Callable[[], NDArray[np.bool_] | None]:
+        """Return a function that reads which actions the environments allow now; a policy that acts in its own way is
+        not told, as in Stable-Baselines3."""
+        return no_masks if acts_in_its_own_way(type(self.policy)) else mask_reader(env)
+
     def within_bounds(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Fit continuous actions to the action space; the distribution they come from has no bounds."""
         if not isinstance(self.action_space, spaces.Box):
@@ -127,6 +134,7 @@ class PPO(PPOInterface):
         if self.clip_range_vf is not None:
             self.estimator.value_clip_range = self.clip_range_vf(self._current_progress_remaining)
         self.estimator.correction = FloatSchedule(self.correction)(self._current_progress_remaining)
+        require("correction", self.estimator.correction, FRACTION)
         rollout = self.rollout_buffer
         self.estimator.prepare(rollout)
         evaluate = torch.compile(self.policy.evaluate) if self.options.torch_compile else self.policy.evaluate

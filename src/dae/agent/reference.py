@@ -1,5 +1,6 @@
 """Stable-Baselines3's own PPO in the frame of our runs, to compare with."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import stable_baselines3
@@ -8,10 +9,14 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import PyTorchObs
 from stable_baselines3.common.utils import FloatSchedule, obs_as_tensor
+from stable_baselines3.common.vec_env import VecEnv
 
+from dae.agent.actions import no_masks
 from dae.agent.policy import Acted
 from dae.agent.ppo import PPO
 from dae.agent.settings import check_model
+from dae.errors import InvalidValue
+from dae.hyperparameters import PPOOptions
 
 
 class ReferencePPO(PPO):
@@ -24,18 +29,24 @@ class ReferencePPO(PPO):
     collect_rollouts = OnPolicyAlgorithm.collect_rollouts  # type: ignore[assignment]
     train = stable_baselines3.PPO.train
 
-    def act(self, observations: Any, allowed: Any) -> tuple[PyTorchObs, Acted, None]:
-        """Choose actions as Stable-Baselines3 does: it knows no masks."""
+    def act(self, observations: Any, allowed: Any = None) -> tuple[PyTorchObs, Acted, None]:
+        """Choose actions as Stable-Baselines3 does."""
         with torch.no_grad():
             tensors = obs_as_tensor(observations, self.device)
             actions, values, log_prob = self.policy(tensors)
             return tensors, Acted(actions, values.flatten(), log_prob, None, None), None
 
-    def predict(self, observation: Any, *args: Any, action_masks: Any = None, **options: Any) -> tuple[Any, Any]:
-        """Return actions as Stable-Baselines3 does: it knows no masks."""
-        return super().predict(observation, *args, **options)
+    def mask_reader(self, env: VecEnv) -> Callable[[], None]:
+        """Read nothing: Stable-Baselines3 knows no masks."""
+        return no_masks
 
     def _setup_model(self) -> None:
+        ours = {name: value for name, value in vars(self.options).items() if value != getattr(PPOOptions(), name)}
+        if ours or self.advantage != "gae" or self.max_grad_norm is None:
+            what = ", ".join(ours) or (
+                "max_grad_norm=None" if self.advantage == "gae" else f"advantage {self.advantage!r}"
+            )
+            raise InvalidValue(f"{what}: Stable-Baselines3's own PPO does not have it; use implementation 'dae'")
         check_model(self)
         OnPolicyAlgorithm._setup_model(self)
         self.rollout_buffer_class = None  # chosen again when it is loaded

@@ -15,7 +15,7 @@ from dae.agent.agent_file import AgentFile, Path, is_from_sb3, write_agent
 from dae.agent.estimators import ESTIMATORS, AdvantageEstimator
 from dae.agent.from_sb3 import load_from_sb3
 from dae.errors import InvalidValue, one_line
-from dae.hyperparameters import Hyperparameters, PPOOptions
+from dae.hyperparameters import Hyperparameters, PPOOptions, argument_of
 from dae.serialization import decode
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ _NEEDED: dict[str, Any] = {
     "observation_space": spaces.Space,
     "action_space": spaces.Space,
 }
-_USUAL = {"n_envs": 1, "verbose": 0, "seed": None}  # where `save(exclude=…)` has left them out
+_USUAL: dict[str, Any] = {"n_envs": 1, "verbose": 0, "seed": None}  # where `save(exclude=…)` has left them out
+_CHECKED_BY_RULE = {argument_of(field) for field in dataclasses.fields(Hyperparameters)}
 
 # These may be schedules.
 _SCHEDULED = (
@@ -109,9 +110,10 @@ class SafeSaving(BaseAlgorithm):
         settings: dict[str, Any] = {"advantage": estimator, "device": device, "_init_setup_model": False}
         with file.problems_named():
             model = cls(data["policy_class"], env, **settings)
-            _require_settings(model, {name: value for name, value in data.items() if name not in given})
+            if not trust:
+                _require_settings(model, {name: value for name, value in data.items() if name not in given})
             vars(model).update({**_OPTIONS_OF_OLD_FILES, **data, **given})
-            model._setup_model()
+            _set_up(model)
             model.set_parameters(file.parameters(device), exact_match=True, device=device)
             model.estimator.load_state({name: tensor.to(model.device) for name, tensor in file.estimator_state.items()})
         if model.use_sde:
@@ -161,17 +163,33 @@ def _require(data: dict[str, Any]) -> None:
 
 
 def _require_settings(model: SafeSaving, saved: dict[str, Any]) -> None:
-    """Refuse values of other kinds than usual; a file may add attributes, but must not replace methods."""
+    """Refuse what `save` never writes, and values of other kinds than usual; attributes of the user's own may be there.
+
+    A file must not replace methods, nor say where the program writes or what it trains in.
+    """
     fresh = vars(model)
+    never = {*model._excluded_save_params(), *_PASSING}
     for name, value in saved.items():
-        if name not in fresh and name not in _NEEDED and hasattr(type(model), name):
+        if name in never or (name not in fresh and name not in _NEEDED and hasattr(type(model), name)):
             raise InvalidValue(f"{name!r} is not a setting of an agent")
-        usual = fresh.get(name)
-        if name in _SCHEDULED and callable(value):
+        usual = _USUAL.get(name, fresh.get(name))
+        if name in _CHECKED_BY_RULE or name in LAST_SEEN or (name in _SCHEDULED and callable(value)):
             continue
         for kind, also in ((bool, ()), (int, ()), (float, (int,)), (str, ()), (dict, ())):
             if isinstance(usual, kind) and not isinstance(value, (kind, *also)):
                 raise InvalidValue(f"{name} is {value!r}: it must be of the kind of {usual!r}")
+    if not isinstance(saved.get("seed"), int | None):
+        raise InvalidValue(f"seed is {saved['seed']!r}: it must be a number or None")
+
+
+def _set_up(model: SafeSaving) -> None:
+    """Build the networks that the settings of a file describe; what does not fit together is the file's fault."""
+    try:
+        model._setup_model()
+    except InvalidValue:
+        raise
+    except (TypeError, ValueError, AttributeError, AssertionError) as error:
+        raise InvalidValue(f"no agent can be made of it: {type(error).__name__}: {one_line(error)}") from error
 
 
 def _bytes(observations: Any) -> int:

@@ -10,7 +10,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from dae.agent.policy import acts_in_its_own_way
 from dae.catalog import DAE, GAE, EstimatorInfo, default_settings
 from dae.errors import InvalidValue
-from dae.hyperparameters import Hyperparameters, check_arguments, or_schedule
+from dae.hyperparameters import Hyperparameters, PPOOptions, check_arguments, or_schedule
 from dae.rules import POSITIVE, optional, require
 
 if TYPE_CHECKING:
@@ -78,8 +78,11 @@ def check_model(model: "PPOInterface") -> None:
             f"kl_coef={model.options.kl_coef!r} needs the probabilities of all actions, which {what} does not give: "
             "leave kl_coef out to clip instead"
         )
-    if not info.takes_correction and model.correction != 0:
-        raise InvalidValue(f"correction={model.correction!r} has no meaning for advantage={info.name!r}; leave it out")
+    meaningless = {"correction": not info.takes_correction, "row_length": estimator.batching == "steps"}
+    for name, is_so in meaningless.items():
+        value = getattr(model, name)
+        if is_so and value != getattr(PPOOptions(), name):
+            raise InvalidValue(f"{name}={value!r} has no meaning for advantage={info.name!r}; leave it out")
     check_arguments(vars(model))
     require("clip_range_vf", model.clip_range_vf, optional(or_schedule(POSITIVE), "for no clipping"))
     require("target_kl", model.target_kl, optional(POSITIVE, "for no limit"))

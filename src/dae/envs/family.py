@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import load_env_creator
 
 from dae.errors import InvalidValue, UserError, nearest, one_line
 
@@ -90,6 +91,12 @@ class Family:
                 raise InvalidValue(one_line(error)) from error
             hint = nearest(env_id, gym.registry, "gymnasium.pprint_registry() lists those installed", most=3)
             raise InvalidValue(f"environment {env_id!r} is not known{hint}") from error
+        made_by = gym.spec(env_id).entry_point
+        try:
+            if isinstance(made_by, str):
+                load_env_creator(made_by)
+        except Exception as error:  # a package that the environment needs is missing
+            raise UserError(f"{env_id} cannot be made: {type(error).__name__}: {one_line(error)}") from error
 
     def make(self, env_id: str, n_envs: int, seed: int, **options: Any) -> "VecEnv":
         """Make environments that step together; with `render_mode="rgb_array"` they can be drawn."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dae.catalog import colour_of
 from dae.files import write_atomically
 from dae.pictures import draw_band, new_figure, save_figure
-from dae.runs import Episodes, RunFolder, RunSettings, find_runs
+from dae.runs import Episodes, RunFolder, RunSettings
 
 BINS = 20  # of a curve; an area is their mean, a final return the mean of the last tenth of the frames
 OURS, THEIRS = "default", "sb3"
@@ -72,7 +72,7 @@ class Comparison:
         methods = self.curves[task].values()
         untrained = float(np.mean([curve[:, 0].mean() for curve in methods]))
         best = max(self.final(task, name).value for name in self.curves[task])
-        if best - untrained < 1e-3 * abs(untrained):
+        if best - untrained <= 1e-3 * abs(untrained):
             return None
         return Mean.of((self.curves[task][method].mean(1) - untrained) / (best - untrained))
 
@@ -130,9 +130,9 @@ def learning_curve(episodes: Episodes, frames: int) -> Floats:
     return means
 
 
-def summarise(out: Path) -> str:
+def summarise(out: Path, folders: Iterable[RunFolder]) -> str:
     """Write table and figure of a finished sweep beside its runs; return what they show."""
-    comparison = compare(find_runs([out]))
+    comparison = compare(folders)
     table = describe(comparison)
     write_atomically(out / "classic.md", table.encode())
     draw(comparison, out / "classic.png", out / "classic.svg")
@@ -157,15 +157,18 @@ def describe(comparison: Comparison) -> str:
         lines.append(_row(comparison, task, cells))
     means = [comparison.mean_normalised_area(name) for name in names]
     lines.append("| **mean, normalised** | " + " | ".join(mean.rounded(3) for mean in means) + " |")
-    behind = [f"{env} ({n})" for env, n in comparison.behind()]
-    seeds = {len(curve) for task in comparison.tasks for curve in comparison.curves[task].values()}
-    lines += [
-        "",
-        f"Mean ± standard error over {' or '.join(str(n) for n in sorted(seeds))} seeds. Below Stable-Baselines3 at "
-        f"the end by more than the standard error of the difference: {', '.join(behind) or 'no task'}.",
-        "",
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _verdict(comparison), ""])
+
+
+def _verdict(comparison: Comparison) -> str:
+    seeds = sorted({len(curve) for task in comparison.tasks for curve in comparison.curves[task].values()})
+    if seeds[0] == 1:
+        return "One seed: too few to say which differences are real."
+    behind = ", ".join(f"{env} ({n})" for env, n in comparison.behind()) or "no task"
+    return (
+        f"Mean ± standard error over {' or '.join(map(str, seeds))} seeds. Below Stable-Baselines3 at the end by more "
+        f"than the standard error of the difference: {behind}."
+    )
 
 
 def _row(comparison: Comparison, task: Task, cells: list[str]) -> str:

@@ -11,7 +11,6 @@ from PIL import Image, ImageDraw, ImageFont
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
-from dae.agent.actions import mask_reader
 from dae.envs import Family, family_of, make_vec_env
 from dae.errors import UserError, one_line
 
@@ -42,7 +41,7 @@ def record_episode(
     env = _make_visible(family, env_id, seed)
     names = family.action_names(env)
     observations = env.reset()
-    read_masks = mask_reader(env)
+    read_masks = model.mask_reader(env)
     moments, score = [], 0.0
     for _ in range(longest):
         masks = read_masks()

@@ -10,7 +10,6 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
-from dae.agent.actions import mask_reader
 from dae.envs import make_vec_env
 from dae.experiments.film import CannotRecord, record_episode
 from dae.experiments.loading import load_run
@@ -69,7 +68,7 @@ class _Player:
     """An agent that asks its environments which actions they allow."""
 
     def __init__(self, model: PPO, env: VecEnv) -> None:
-        self._model, self._read_masks = model, mask_reader(env)
+        self._model, self._read_masks = model, model.mask_reader(env)
 
     def predict(self, observation: Any, **options: Any) -> tuple[Any, Any]:
         return self._model.predict(observation, action_masks=self._read_masks(), **options)

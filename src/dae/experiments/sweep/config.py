@@ -32,10 +32,11 @@ class Grid:
 
 
 class Suite(NamedTuple):
-    """A sweep that has a name: grids, and what to make of the finished runs (`module:function` of their folder)."""
+    """A sweep that has a name: its grids, and what to make of the finished runs."""
 
     grids: tuple[Grid, ...]
-    summary: str = ""
+    summary: str = ""  # "module:function" of the folder and the runs in it
+    compares: tuple[str, ...] = ()  # the settings that tell its grids apart, which therefore cannot be replaced
 
 
 # Small problems, and the frames for 1 and for 8 environments: enough for Stable-Baselines3's defaults to learn most.
@@ -48,6 +49,9 @@ CLASSIC: Mapping[str, Mapping[int, str]] = {
     "MinAtar/Breakout-v1": {8: "50K"},
     "MinAtar/Asterix-v1": {8: "50K"},
 }
+
+
+_COMPARED_IN_CLASSIC = ("advantages", "preset", "actors", "correction", "implementation", "row_length")
 
 
 def _classic() -> tuple[Grid, ...]:
@@ -76,7 +80,7 @@ def suites() -> dict[str, Suite]:
             for name, (family, protocol) in papers.items()
         },
         "ablation": Suite((Grid(games, advantages=ABLATION, seeds=seeds),)),
-        "classic": Suite(_classic(), "dae.experiments.classic:summarise"),
+        "classic": Suite(_classic(), "dae.experiments.classic:summarise", _COMPARED_IN_CLASSIC),
         # Small enough to see in minutes that everything works.
         "smoke": Suite((Grid(games[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),)),
     }
@@ -146,6 +150,11 @@ class SweepConfig:
             )
         if not all(grid.envs for grid in self.grids):
             raise UserError(f"there is nothing to run: name a suite ({', '.join(known)}) or --envs")
+        fixed = known[self.suite].compares if self.suite else ()
+        given = [name for name in ("advantages", "preset") if getattr(self, name)]
+        for name in (*given, *(text.partition("=")[0] for text in self.settings)):
+            if name in fixed:
+                raise UserError(f"{name} is what the suite {self.suite!r} compares: it cannot be replaced; use --envs")
         if self.gpus_per_run and self.launcher != "ray":
             raise UserError(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray can assign GPUs")
         for text in self.settings:

@@ -156,7 +156,8 @@ class _Sweep:
         summary = suites()[self._config.suite].summary if self._config.suite else ""
         if summary and not failed:
             module, _, function = summary.partition(":")
-            print(getattr(importlib.import_module(module), function)(self._config.out))
+            folders = [job.run.folder for job in self._jobs]
+            print(getattr(importlib.import_module(module), function)(self._config.out, folders))
         return 1 if failed else 0
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dae.agent import PPO, parallel
-from dae.agent.actions import mask_reader
 from dae.experiments.config import TrainConfig
 from dae.experiments.training.callback import check_together
 from dae.experiments.training.recorder import Recorder
@@ -17,7 +16,7 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
     furthest = frames + config.frames
     per_step = env.num_envs * parallel.size() * config.family.frames_per_step
     agent.policy.set_training_mode(False)
-    read_masks = mask_reader(env)
+    read_masks = agent.mask_reader(env)
     steps_between_talks = 1 if parallel.size() == 1 else config.steps
     completed = parallel.broadcast(recorder.completed_frames)
     while completed < config.frames and frames < furthest:
