@@ -35,7 +35,7 @@ def choose_estimator(action_space: spaces.Space[Any], policy: type[BasePolicy], 
     """Return the estimator of an agent whose user has not chosen one: DAE where it works, or GAE, and say why."""
     if not DAE.accepts(action_space):
         reason = f"its advantages are sums over all actions, which {type(action_space).__name__} actions do not allow"
-    elif acts_in_its_own_way(policy):
+    elif issubclass(policy, ActorCriticPolicy) and acts_in_its_own_way(policy):
         reason = f"{policy.__name__} has its own `forward` or `evaluate_actions`, which do not know DAE's critic"
     elif clip_range_vf is not None:
         reason = "clip_range_vf has no meaning where values are learned together with advantages"
