@@ -20,7 +20,14 @@ def update(
 ) -> dict[str, Tensor]:
     """Return the weights after going through the rows in the given orders, `rows` at a time."""
     if settings.get("correction", 0.0):
-        data = data | {"corrected": corrected(data, settings)}
+        own, rest = corrected(data, settings)
+        bootstrap = data["bootstrap"].double().clone()
+        for b, t in np.ndindex(*bootstrap.shape):
+            if t + 1 < bootstrap.shape[1] and not (data["terminated"][b, t] or data["truncated"][b, t]):
+                bootstrap[b, t] += settings["correction"] * rest[b, t + 1]
+        data = data | {"corrected": own + rest, "bootstrap": bootstrap}
+    length = int(settings.get("row_length") or data["rewards"].shape[1])
+    data = {name: tensor.reshape(-1, length, *tensor.shape[2:]) for name, tensor in data.items()}
     w = {name: tensor.double().clone().requires_grad_() for name, tensor in weights.items()}
     optimizer = torch.optim.Adam(w.values(), lr=settings["learning_rate"], eps=1e-5)
     for order in orders:
@@ -33,8 +40,8 @@ def update(
     return {name: tensor.detach() for name, tensor in w.items()}
 
 
-def corrected(data: dict[str, Tensor], settings: dict[str, float]) -> Tensor:
-    """Return Â + R of every step, by the network that acted."""
+def corrected(data: dict[str, Tensor], settings: dict[str, float]) -> tuple[Tensor, Tensor]:
+    """Return Â and R of every step, by the network that acted."""
     gamma, decay = settings["gamma"], settings["gamma"] * settings["gae_lambda"]
     rewards, values = data["rewards"].double(), data["values"].double()
     n_rows, n_steps = rewards.shape
@@ -48,7 +55,7 @@ def corrected(data: dict[str, Tensor], settings: dict[str, float]) -> Tensor:
             rest[b, t] = rewards[b, t] + gamma * following - values[b, t] - own[b, t]
             if not ends and t + 1 < n_steps:
                 rest[b, t] += decay * rest[b, t + 1]
-    return own + rest
+    return own, rest
 
 
 def mlp(w: dict[str, Tensor], x: Tensor, side: str) -> Tensor:

@@ -35,10 +35,19 @@ def collected(advantage: str, **changes: Any) -> dae.PPO:
 
 
 @pytest.mark.parametrize(
-    ("advantage", "correction"), [("dae", 0.0), ("dae", 0.3), ("dae", 1.0), ("duel", 0.0), ("indirect", 0.0)]
+    ("advantage", "correction", "row_length"),
+    [
+        ("dae", 0.0, None),
+        ("dae", 0.0, 8),
+        ("dae", 0.3, 8),
+        ("dae", 1.0, None),
+        ("dae", 1.0, 8),
+        ("duel", 0.0, None),
+        ("indirect", 0.0, None),
+    ],
 )
-def test_an_update_equals_the_reference(advantage: str, correction: float) -> None:
-    model = collected(advantage, max_grad_norm=None, correction=correction, row_length=None)
+def test_an_update_equals_the_reference(advantage: str, correction: float, row_length: int | None) -> None:
+    model = collected(advantage, max_grad_norm=None, correction=correction, row_length=row_length)
     rollout = model.rollout_buffer
     names = (
         "observations",
@@ -56,7 +65,8 @@ def test_an_update_equals_the_reference(advantage: str, correction: float) -> No
         name: tensor.clone() for name, tensor in model.policy.state_dict().items() if "extractor.flat" not in name
     }
     set_random_seed(3)
-    orders = [np.random.permutation(N_ENVS) for _ in range(3)]  # noqa: NPY002
+    length = row_length or N_STEPS
+    orders = [np.random.permutation(N_ENVS * N_STEPS // length) for _ in range(3)]  # noqa: NPY002
     set_random_seed(3)
     model.train()
     expected = update(
@@ -64,8 +74,8 @@ def test_an_update_equals_the_reference(advantage: str, correction: float) -> No
         data,
         orders,
         method=advantage,
-        rows=2,
-        settings=SETTINGS | {"correction": correction, "gae_lambda": 0.95},
+        rows=2 * N_STEPS // length,
+        settings=SETTINGS | {"correction": correction, "gae_lambda": 0.95, "row_length": length},
     )
     after = model.policy.state_dict()
     for name, tensor in expected.items():

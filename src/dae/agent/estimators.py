@@ -146,6 +146,9 @@ class DAE(AdvantageEstimator):
             rollout.rewards, taken, rollout.values, **_ends(rollout), gamma=self.gamma, lam=self.lam
         )
         rollout.advantages = taken + unexplained
+        # Where a row is cut within an episode, what follows is in the rollout: the value there is corrected as well.
+        follows = ~(rollout.terminated | rollout.truncated)[:, :-1]
+        rollout.bootstrap[:, :-1] += self.correction * follows * unexplained[:, 1:]
 
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:
         assert heads.critic is not None
