@@ -378,6 +378,7 @@ QUICK: dict[str, Any] = {
     "batch_size": 256,
     "learning_rate": 3e-3,
     "clip_range": 0.2,
+    "n_epochs": 6,
     "ent_coef": 0.0,
     "seed": 0,
     "gamma": 0.9,

@@ -68,7 +68,7 @@ def measured_speed(config: TrainConfig) -> float:
 
     from dae.experiments.training.building import make_env, make_model
 
-    small = replace(config, actors=min(config.actors, 8), steps=min(config.steps, 256))
+    small = replace(config, actors=min(config.actors, 8), steps=min(config.steps, 128))
     env = make_env(small)
     torch.set_num_threads(config.threads or 1)
     model = make_model(small, env)
