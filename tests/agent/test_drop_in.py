@@ -187,7 +187,6 @@ def test_numbers_that_json_lacks_are_saved_and_what_is_too_large_is_said(tmp_pat
         ("_vec_normalize_env", 1),
         ("seed", "1"),
         ("n_envs", "1"),
-        ("policy_kwargs", {"no_such_argument": 1}),
     ],
 )
 def test_a_file_cannot_say_where_the_program_writes_or_what_it_calls(name: str, value: Any, tmp_path: Path) -> None:

@@ -17,7 +17,18 @@ from dae.errors import UserError
 from tests.processes import Fork
 
 N_STEPS = 32
-ROWS = ("observations", "actions", "rewards", "values", "log_prob", "bootstrap", "terminated", "truncated", "log_probs")
+ROWS = (
+    "observations",
+    "actions",
+    "rewards",
+    "values",
+    "log_prob",
+    "bootstrap",
+    "terminated",
+    "truncated",
+    "log_probs",
+    "critic",
+)
 
 
 def together(processes: int, folder: Path, what: Callable[[int], None]) -> None:
@@ -46,8 +57,16 @@ def agent(advantage: str, n_envs: int, **changes: Any) -> dae.PPO:
 
 @pytest.mark.parametrize(
     ("advantage", "changes"),
-    [("dae", {}), ("gae", {}), ("duel", {}), ("indirect", {}), ("gae", {"target_kl": 1e-5}), ("dae", {"kl_coef": 1.0})],
-    ids=["dae", "gae", "duel", "indirect", "target_kl", "kl_coef"],
+    [
+        ("dae", {}),
+        ("dae", {"correction": 0.0, "row_length": None}),
+        ("gae", {}),
+        ("duel", {}),
+        ("indirect", {}),
+        ("gae", {"target_kl": 1e-5}),
+        ("dae", {"kl_coef": 1.0}),
+    ],
+    ids=["dae", "uncorrected", "gae", "duel", "indirect", "target_kl", "kl_coef"],
 )
 def test_the_update_of_two_processes_is_that_of_one_with_the_same_data(
     advantage: str, changes: dict[str, Any], tmp_path: Path
@@ -60,7 +79,8 @@ def test_the_update_of_two_processes_is_that_of_one_with_the_same_data(
     def half(rank: int) -> None:
         model = agent(advantage, 2, **changes)
         for name in ROWS:
-            setattr(model.rollout_buffer, name, getattr(whole.rollout_buffer, name)[2 * rank : 2 * rank + 2].clone())
+            rows = getattr(whole.rollout_buffer, name)
+            setattr(model.rollout_buffer, name, None if rows is None else rows[2 * rank : 2 * rank + 2].clone())
         model.train()
         torch.save(model.policy.state_dict(), tmp_path / f"weights-{rank}")
 

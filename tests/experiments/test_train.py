@@ -73,7 +73,7 @@ def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.Cap
     [
         ([], "env is '': it must be an environment id, such as MinAtar/Breakout-v1"),
         (["MinAtar/Breakot-v1"], "environment 'MinAtar/Breakot-v1' is not known; did you mean MinAtar/Breakout-v1"),
-        (["Pendulum-v1"], "needs discrete ones, because it sums over all of them; use --advantage gae"),
+        (["Pendulum-v1"], "MultiBinary ones, because it sums over all of them; use --advantage gae"),
         ([*BREAKOUT, "--frames", "abc"], "--frames: 'abc' is not a whole number, such as 12345, 500K or 10M"),
         ([*BREAKOUT, "--frames", "0"], "frames is 0: it must be an integer in [1, 2^53)"),
         ([*BREAKOUT, "--framess", "3"], "Unrecognized options: --framess, 3; did you mean --frames?"),

@@ -113,7 +113,7 @@ class SafeSaving(BaseAlgorithm):
             if not trust:
                 _require_settings(model, {name: value for name, value in data.items() if name not in given})
             vars(model).update({**_OPTIONS_OF_OLD_FILES, **data, **given})
-            _set_up(model)
+            model._setup_model()
             model.set_parameters(file.parameters(device), exact_match=True, device=device)
             model.estimator.load_state({name: tensor.to(model.device) for name, tensor in file.estimator_state.items()})
         if model.use_sde:
@@ -180,16 +180,6 @@ def _require_settings(model: SafeSaving, saved: dict[str, Any]) -> None:
                 raise InvalidValue(f"{name} is {value!r}: it must be of the kind of {usual!r}")
     if not isinstance(saved.get("seed"), int | None):
         raise InvalidValue(f"seed is {saved['seed']!r}: it must be a number or None")
-
-
-def _set_up(model: SafeSaving) -> None:
-    """Build the networks that the settings of a file describe; what does not fit together is the file's fault."""
-    try:
-        model._setup_model()
-    except InvalidValue:
-        raise
-    except (TypeError, ValueError, AttributeError, AssertionError) as error:
-        raise InvalidValue(f"no agent can be made of it: {type(error).__name__}: {one_line(error)}") from error
 
 
 def _bytes(observations: Any) -> int:

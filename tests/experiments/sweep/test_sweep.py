@@ -71,9 +71,9 @@ def test_processes_train_the_runs_and_a_run_that_fails_does_not_stop_the_others(
     log = tmp_path / "Pendulum-v1/dae-baseline/seed-0/log.txt"
     assert told.err.count("\n") == 1
     assert "Pendulum-v1/dae-baseline/seed-0 failed: " in told.err
-    assert "needs discrete ones" in told.err
+    assert "needs Discrete or MultiDiscrete" in told.err
     assert f"log: {log}" in told.err
-    assert "needs discrete ones" in log.read_text()
+    assert "needs Discrete or MultiDiscrete" in log.read_text()
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
         (["smoke", "--gpus-per-run", "1"], "only --launcher ray can assign GPUs"),
         (["smoke", "--jobs", "-1"], "jobs is -1: it must be a number of at least 0"),
         (["smoke", "--settings", "frames="], "'' is not a whole number, such as 12345, 500K or 10M"),
-        (["smkoe"], "suite is 'smkoe': it must be one of minatar, atari, ablation, smoke"),
+        (["smkoe"], "suite is 'smkoe': it must be one of minatar, atari, ablation, classic, smoke"),
     ],
 )
 def test_a_mistake_gets_one_line_and_starts_nothing(
