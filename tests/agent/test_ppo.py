@@ -19,6 +19,7 @@ from stable_baselines3.dqn.policies import DQNPolicy
 import dae
 from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
 from dae.agent.settings import falling
+from dae.hyperparameters import PPOOptions
 from tests.agent.worlds import Delayed, Known, Spaces
 
 SMALL: dict[str, Any] = {"n_steps": 16, "batch_size": 32, "n_epochs": 2, "seed": 0}
@@ -116,19 +117,21 @@ def test_the_papers_settings() -> None:
 
 
 @pytest.mark.parametrize("advantage", ["dae", "gae", "duel", "indirect"])
-def test_the_defaults_are_those_of_sb3_but_for_the_critic(advantage: str) -> None:
+def test_the_defaults_are_those_of_sb3_but_for_correction_and_rows(advantage: str) -> None:
     ours, theirs = (
         dae.PPO("MlpPolicy", "CartPole-v1", advantage=advantage),
         stable_baselines3.PPO("MlpPolicy", "CartPole-v1"),
     )
-    same = ("n_steps", "batch_size", "n_epochs", "gamma", "gae_lambda", "ent_coef", "normalize_advantage", "target_kl")
+    same = (
+        *("n_steps", "batch_size", "n_epochs", "gamma", "gae_lambda", "ent_coef", "vf_coef", "max_grad_norm"),
+        *("normalize_advantage", "target_kl"),
+    )
     assert [getattr(ours, name) for name in same] == [getattr(theirs, name) for name in same]
     for progress in (1.0, 0.5, 0.0):
         assert ours.lr_schedule(progress) == theirs.lr_schedule(progress) == 3e-4, "nothing falls to 0 unless asked"
         assert ours.clip_range(progress) == theirs.clip_range(progress)
-    critic = (0.5, 0.5) if advantage == "gae" else (1.5, None)
-    assert (ours.vf_coef, ours.max_grad_norm) == critic
-    assert ours.correction == (1.0 if advantage in ("dae", "duel") else 0.0)
+    own = {"dae": PPOOptions(correction=1.0, row_length=1), "duel": PPOOptions(correction=1.0)}
+    assert ours.options == own.get(advantage, PPOOptions())
 
 
 @pytest.mark.parametrize(

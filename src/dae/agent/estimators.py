@@ -14,7 +14,7 @@ from dae import catalog
 from dae.agent import parallel
 from dae.agent.actions import Choices
 from dae.agent.policy import HeadName, Heads
-from dae.agent.rollout import Batch, Batching, Rollout
+from dae.agent.rollout import Batch, Batching, Rollout, ends_of
 from dae.catalog import EstimatorInfo
 from dae.core import advantage_residuals, dae_loss, duel_loss, gae, indirect_loss, normalize_advantages
 from dae.errors import InvalidValue
@@ -103,7 +103,7 @@ class GAE(AdvantageEstimator):
 
     def prepare(self, rollout: Rollout) -> None:
         rollout.advantages, rollout.returns = gae(
-            rollout.rewards, rollout.values, **_ends(rollout), gamma=self.gamma, lam=self.lam
+            rollout.rewards, rollout.values, **ends_of(rollout), gamma=self.gamma, lam=self.lam
         )
 
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:
@@ -143,7 +143,7 @@ class DAE(AdvantageEstimator):
         assert rollout.log_probs is not None
         taken = self.choices.taken(self.choices.center(rollout.critic, rollout.log_probs.exp()), rollout.actions)
         unexplained = advantage_residuals(
-            rollout.rewards, taken, rollout.values, **_ends(rollout), gamma=self.gamma, lam=self.lam
+            rollout.rewards, taken, rollout.values, **ends_of(rollout), gamma=self.gamma, lam=self.lam
         )
         rollout.advantages = taken + unexplained
         # Where a row is cut within an episode, what follows is in the rollout: the value there is corrected as well.
@@ -156,7 +156,7 @@ class DAE(AdvantageEstimator):
         mu = batch.log_probs.exp()
         all_advantages = self.choices.center(heads.critic, mu)
         taken = self.choices.taken(all_advantages, batch.actions)
-        loss = type(self).loss(batch.rewards, taken, heads.values, **_ends(batch), gamma=self.gamma)
+        loss = type(self).loss(batch.rewards, taken, heads.values, **ends_of(batch), gamma=self.gamma)
         if batch.advantages is not None:
             corrected = (1 - self.correction) * taken.detach() + self.correction * batch.advantages
             return Estimate(_standardize(corrected, eps=1e-8) if self.normalize else corrected, loss)
@@ -190,7 +190,7 @@ class Indirect(AdvantageEstimator):
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:
         assert heads.critic is not None
         q_values = self.choices.taken(heads.critic, batch.actions)
-        loss = indirect_loss(batch.rewards, q_values, heads.values, **_ends(batch), gamma=self.gamma)
+        loss = indirect_loss(batch.rewards, q_values, heads.values, **ends_of(batch), gamma=self.gamma)
         advantages = (q_values - heads.values).detach()
         return Estimate(_standardize(advantages, eps=1e-5) if self.normalize else advantages, loss)
 
@@ -210,10 +210,6 @@ def make_estimator(advantage: "str | type[AdvantageEstimator] | AdvantageEstimat
             "dae.agent.register_estimator"
         )
     return kind() if isinstance(advantage, type) else copy.deepcopy(advantage)
-
-
-def _ends(data: Rollout | Batch) -> dict[str, Tensor]:
-    return {"bootstrap": data.bootstrap, "terminated": data.terminated, "truncated": data.truncated}
 
 
 def _standardize(x: Tensor, eps: float) -> Tensor:

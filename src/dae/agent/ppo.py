@@ -19,7 +19,7 @@ from dae.agent.actions import mask_reader, no_masks
 from dae.agent.finite import NotFiniteError, guarded_step, require_finite
 from dae.agent.interface import PPOInterface
 from dae.agent.policy import Acted, Heads, acts_in_its_own_way
-from dae.agent.rollout import Batch, Rollout
+from dae.agent.rollout import Batch, Rollout, ends_of
 from dae.core import clipped_surrogate, kl_divergence, n_step_targets
 from dae.rules import FRACTION, require
 
@@ -205,8 +205,7 @@ class PPO(PPOInterface):
         rollout = self.rollout_buffer
         targets = rollout.returns
         if targets is None:
-            ends = {"bootstrap": rollout.bootstrap, "terminated": rollout.terminated, "truncated": rollout.truncated}
-            targets = n_step_targets(rollout.rewards, **ends, gamma=self.gamma)
+            targets = n_step_targets(rollout.rewards, **ends_of(rollout), gamma=self.gamma)
         variance = explained_variance(rollout.values.flatten().cpu().numpy(), targets.flatten().cpu().numpy())
         self.logger.record("train/entropy_loss", entropy)
         self.logger.record("train/policy_gradient_loss", policy)

@@ -41,12 +41,15 @@ class ReferencePPO(PPO):
         return no_masks
 
     def _setup_model(self) -> None:
-        ours = {name: value for name, value in vars(self.options).items() if value != getattr(PPOOptions(), name)}
-        if ours or self.advantage != "gae" or self.max_grad_norm is None:
-            what = ", ".join(ours) or (
-                "max_grad_norm=None" if self.advantage == "gae" else f"advantage {self.advantage!r}"
+        unknown = [name for name, default in vars(PPOOptions()).items() if getattr(self.options, name) != default]
+        if self.advantage != "gae":
+            unknown.append(f"advantage {self.advantage!r}")
+        if self.max_grad_norm is None:
+            unknown.append("max_grad_norm=None")
+        if unknown:
+            raise InvalidValue(
+                f"{', '.join(unknown)}: Stable-Baselines3's own PPO does not have it; use implementation 'dae'"
             )
-            raise InvalidValue(f"{what}: Stable-Baselines3's own PPO does not have it; use implementation 'dae'")
         check_model(self)
         OnPolicyAlgorithm._setup_model(self)
         self.rollout_buffer_class = None  # chosen again when it is loaded

@@ -181,6 +181,11 @@ class Rollout:
         return Batch(observations, per_frame(self.actions), **steps, masks=masks)  # type: ignore[arg-type]
 
 
+def ends_of(data: Rollout | Batch) -> dict[str, Tensor]:
+    """Return where segments end and what follows them, as the functions of `dae.core` take it."""
+    return {"bootstrap": data.bootstrap, "terminated": data.terminated, "truncated": data.truncated}
+
+
 def _pick_steps(stored: Tensor, chosen: Tensor) -> Tensor:
     return stored.flatten(0, 1).index_select(0, chosen)
 

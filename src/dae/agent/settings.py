@@ -83,6 +83,11 @@ def check_model(model: "PPOInterface") -> None:
         value = getattr(model, name)
         if is_so and value != getattr(PPOOptions(), name):
             raise InvalidValue(f"{name}={value!r} has no meaning for advantage={info.name!r}; leave it out")
+    if (model.correction, model.options.row_length) == (0, 1):
+        warnings.warn(
+            "row_length=1 lets DAE and Duel look one step ahead if correction=0: pass row_length=None for whole rows",
+            stacklevel=2,
+        )
     check_arguments(vars(model))
     require("clip_range_vf", model.clip_range_vf, optional(or_schedule(POSITIVE), "for no clipping"))
     require("target_kl", model.target_kl, optional(POSITIVE, "for no limit"))

@@ -51,7 +51,12 @@ CLASSIC: Mapping[str, Mapping[int, str]] = {
 }
 
 
-_COMPARED_IN_CLASSIC = ("advantages", "preset", "actors", "correction", "implementation", "row_length")
+# DAE as in the paper, with the paper's settings of the critic; rows are as long as a minibatch.
+_OF_THE_PAPER = ("correction=0", "row_length=None", "critic_coef=1.5", "max_grad_norm=None")
+_COMPARED_IN_CLASSIC = (
+    *("advantages", "preset", "actors", "implementation"),
+    *(setting.partition("=")[0] for setting in _OF_THE_PAPER),
+)
 
 
 def _classic() -> tuple[Grid, ...]:
@@ -62,7 +67,7 @@ def _classic() -> tuple[Grid, ...]:
         plain = Grid(tuple(frames), preset=SB3_PRESET, seeds=3, of_env=frames, settings=(f"actors={actors}",))
         for name, advantages, setting in (
             ("default", ("dae", "gae"), ()),
-            ("uncorrected", ("dae",), ("correction=0", "row_length=None")),
+            ("uncorrected", ("dae",), _OF_THE_PAPER),
             ("sb3", ("gae",), ("implementation=sb3",)),
         ):
             folder = f"{name}-{actors}"
