@@ -242,7 +242,8 @@ class PlainDAE(dae.agent.ESTIMATORS["dae"]):  # type: ignore[misc,valid-type]
 
 def test_without_correction_dae_is_bit_for_bit_what_it_was() -> None:
     def learned(estimator: type | None = None, **changes: Any) -> torch.Tensor:
-        model = dae.PPO("MlpPolicy", dae.make_vec_env("CartPole-v1", 3), **SMALL | {"batch_size": 64} | changes)
+        settings = SMALL | {"batch_size": 64, "row_length": None} | changes
+        model = dae.PPO("MlpPolicy", dae.make_vec_env("CartPole-v1", 3), **settings)
         model.estimator.__class__ = estimator or type(model.estimator)
         return weights(model.learn(600))
 

@@ -173,6 +173,11 @@ def test_a_minibatch_that_is_no_multiple_of_a_row_is_announced() -> None:
         dae.PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=24, row_length=None)
 
 
+def test_rows_of_one_step_without_correction_are_announced() -> None:
+    with pytest.warns(UserWarning, match="look one step ahead if correction=0: pass row_length=None"):
+        dae.PPO("MlpPolicy", "CartPole-v1", correction=0)
+
+
 @pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])
 @pytest.mark.filterwarnings("ignore:batch_size=64 is not a multiple:UserWarning")
 @pytest.mark.parametrize("sizes", [(2048, 64), (40, 64), (7, 3), (1, 1)], ids=str)

@@ -29,8 +29,8 @@ class PPO(PPOInterface):
 
     Without `advantage` it is DAE, or GAE where DAE cannot work (continuous actions), which a warning says. It may also
     be an estimator's class, or an instance with options of its own. Everything else is as in `stable_baselines3.PPO`,
-    also the defaults, but for what the critic of DAE, Duel and Indirect needs (`dae.catalog`); `dae.paper_settings` has
-    the paper's. `dae.hyperparameters.PPOOptions` has the additional arguments.
+    also the defaults; `dae.paper_settings` has the paper's. `dae.hyperparameters.PPOOptions` has the additional
+    arguments, and `dae.catalog` what estimators have in place of their defaults.
 
     For separate actor and critic networks pass `policy_kwargs={"share_features_extractor": False}`. DAE, Duel and
     Indirect train on rows of `row_length` steps of one actor, which bootstrap where they are cut.
