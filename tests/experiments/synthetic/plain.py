@@ -114,6 +114,7 @@ class PlainAgent:
         for _ in range(self.config.policy_steps):
             log_probs = taken(self.logits.log_softmax(-1)[states])
             self.policy_adam.zero_grad()
-            (-(log_probs * advantages).mean()).backward()
+            gains = log_probs * advantages
+            (-(gains.sum() if self.config.policy_loss == "sum" else gains.mean())).backward()
             self.policy_adam.step()
         return float(error), float(of_the_best.sum())

@@ -16,7 +16,7 @@ from dae import theory
 from dae.cli import main
 from dae.experiments.synthetic import run as run_module
 from dae.experiments.synthetic.config import SyntheticConfig
-from dae.experiments.synthetic.learners import ESTIMATORS, GROUP, Learners, grouped
+from dae.experiments.synthetic.learners import ESTIMATORS, GROUP, Learners, Walks, grouped
 from tests.experiments.synthetic.plain import PlainAgent
 
 CPU = torch.device("cpu")
@@ -24,9 +24,9 @@ SMALL = SyntheticConfig(states=12, hidden=16, iterations=8)
 WORDS = ["--states", "12", "--hidden", "16", "--iterations", "8"]
 
 
-@pytest.mark.parametrize("method", ESTIMATORS)
-def test_every_step_equals_that_of_plain_modules_with_one_hot_inputs(method: str) -> None:
-    config = replace(SMALL, policy_steps=2)
+@pytest.mark.parametrize(("method", "policy_loss"), [*((name, "mean") for name in ESTIMATORS), ("dae", "sum")])
+def test_every_step_equals_that_of_plain_modules_with_one_hot_inputs(method: str, policy_loss: str) -> None:
+    config = replace(SMALL, policy_steps=2, policy_loss=policy_loss)
     learners = Learners(config, method, range(3), CPU)
     agents = [
         PlainAgent(
@@ -91,6 +91,21 @@ def test_the_true_advantages_and_returns_are_those_of_the_theory() -> None:
     errors, returns = learners.iterate()
     assert float(errors[0]) == pytest.approx(0, abs=1e-12)
     assert float(returns[0]) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("policy_loss", "expected"), [("mean", 125.98), ("sum", 127.12)])
+def test_with_the_true_advantages_the_choice_of_the_loss_decides_the_return(policy_loss: str, expected: float) -> None:
+    """The numbers were found by a program that shares nothing with this one."""
+    learners = Learners(SyntheticConfig(policy_loss=policy_loss, hidden=8, critic_steps=1), "dae", range(10), CPU)
+
+    def truth(walks: Walks, _: torch.Tensor) -> torch.Tensor:
+        return walks.rewards - walks.probs.gather(1, learners.best[:, None])
+
+    learners.estimator.loss = lambda _, outputs: 0 * outputs.sum()
+    learners.estimator.advantages = truth
+    for _ in range(1000):
+        _, returns = learners.iterate()
+    assert float(returns.mean()) == pytest.approx(expected, abs=0.02)
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +205,16 @@ def test_a_mistake_gets_one_line_and_does_no_damage(
     assert told.count("\n") == 1
     assert message in told
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "lock"} == before
+
+
+def test_a_folder_from_before_a_setting_existed_goes_on(tmp_path: Path) -> None:
+    words = ["synthetic", *WORDS, "--out", str(tmp_path)]
+    assert main([*words, "--seeds", "1"]) == 0
+    described = tmp_path / "settings.json"
+    described.write_text("".join(line for line in described.open() if "policy_loss" not in line))
+    assert main([*words, "--seeds", "2"]) == 0
+    assert len(table(tmp_path)) == 2 * 2 * 8
+    assert main([*words, "--policy-loss", "sum"]) == 2
 
 
 def test_a_table_without_its_settings_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -209,7 +209,8 @@ class Learners:
         true_advantages = walks.rewards - of_the_best[:, None]
         for _ in range(self.config.policy_steps):
             log_probs = walks.of_actions(self.logits.log_softmax(1))
-            loss = -(log_probs * advantages).mean((1, 2)).sum()
+            objective = (log_probs * advantages).sum()
+            loss = -objective if self.config.policy_loss == "sum" else -objective / advantages[0].numel()
             (self.logits.grad,) = torch.autograd.grad(loss, self.logits)
             self._policy_adam.step()
         errors = (advantages - true_advantages).square().mean((1, 2))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dae.errors import UserError
+from dae.experiments.synthetic.config import SyntheticConfig
 from dae.files import write_atomically
 from dae.runs import Provenance
 from dae.runs.settings import require_same
@@ -56,7 +57,8 @@ class Results:
             write_atomically(described, content.encode() + b"\n")
             return
         try:
-            stored = json.loads(described.read_bytes())["settings"]
+            # A setting that is not there is as it was before it existed.
+            stored = SyntheticConfig().to_json() | json.loads(described.read_bytes())["settings"]
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(f"{described} cannot be read ({error}): choose another --out") from error
         require_same(self.folder, stored, self._settings)

@@ -29,7 +29,7 @@ def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
     left.legend(frameon=False)
     shown = ", mean and one standard error" if config.seeds > 1 else ""
     figure.suptitle(
-        f"Chain of {config.states} states, {_seeds(config)}{shown}",
+        f"Chain of {config.states} states, {_seeds(config)}{shown}; the policy's loss is a {config.policy_loss}",
         fontsize=10,
         color="0.35",
     )
@@ -41,7 +41,8 @@ def summarize(config: SyntheticConfig, results: Results) -> str:
     end = config.iterations
     stations = [i for i in (50, 200, 500) if i < end] + [end]
     told = [
-        f"Chain of {config.states} states, γ {config.gamma:g}, {end} iterations, {_seeds(config)}"
+        f"Chain of {config.states} states, γ {config.gamma:g}, {end} iterations, the policy's loss a "
+        f"{config.policy_loss} over steps, {_seeds(config)}"
         + (" (mean ± standard error)." if config.seeds > 1 else ".")
     ]
     final = {}
