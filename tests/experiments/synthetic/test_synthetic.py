@@ -211,7 +211,7 @@ def test_a_folder_from_before_a_setting_existed_goes_on(tmp_path: Path) -> None:
     words = ["synthetic", *WORDS, "--out", str(tmp_path)]
     assert main([*words, "--seeds", "1"]) == 0
     described = tmp_path / "settings.json"
-    described.write_text("".join(line for line in described.open() if "policy_loss" not in line))
+    described.write_text("\n".join(line for line in described.read_text().splitlines() if "policy_loss" not in line))
     assert main([*words, "--seeds", "2"]) == 0
     assert len(table(tmp_path)) == 2 * 2 * 8
     assert main([*words, "--policy-loss", "sum"]) == 2

@@ -45,7 +45,7 @@ class SyntheticConfig:
     adam_eps: float = ruled(1e-3, POSITIVE)
     """Adam's ε."""
     policy_loss: Literal["mean", "sum"] = "mean"
-    """What the policy's loss is over the steps of an iteration; Adam's large ε makes late gradients of a mean vanish."""
+    """What the policy's loss is over the steps of an iteration; Adam's large ε makes late steps of a mean vanish."""
     hidden: int = ruled(256, COUNT)
     """Width of the critic's two hidden layers."""
     device: str = "auto"
