@@ -1,9 +1,11 @@
 """The original `minatar` package, fed from the random streams of our environments so that both play the same game."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from minatar import Environment
+from minatar.environments import seaquest
 
 from dae.envs.minatar.batch import MinAtarBatch
 from dae.envs.minatar.rng import random_streams
@@ -44,11 +46,31 @@ class NoDraw:
         return 1.0
 
 
+# What the package had in Seaquest before version 1.0.13, in place of what it has now.
+OLDER_SEAQUEST = {
+    "if(self.oxygen<=0):": "if(self.oxygen<0):",
+    "0:max(0,self.oxygen)*10//max_oxygen": "0:self.oxygen*10//max_oxygen",
+}
+
+
+def older_seaquest(ramping: bool) -> Any:
+    """Return the package's Seaquest with its older rules."""
+    source = Path(seaquest.__file__).read_text()
+    for now, before in OLDER_SEAQUEST.items():
+        assert source.count(now) == 1
+        source = source.replace(now, before)
+    names: dict[str, Any] = {}
+    exec(source, names)
+    return names["Env"](ramping=ramping)
+
+
 class PackageGame:
     """One game of the package that starts where environment `index` of a batch starts."""
 
-    def __init__(self, game: str, words: tuple[int, int], *, sticky: float, ramping: bool) -> None:
+    def __init__(self, game: str, words: tuple[int, int], *, sticky: float, ramping: bool, version: str) -> None:
         self.environment = Environment(game, sticky_action_prob=sticky, difficulty_ramping=ramping)
+        if (game, version) == ("seaquest", "1.0.10"):
+            self.environment.env = older_seaquest(ramping)
         self.stream = Stream(words)
         self.environment.random = self.stream if sticky > 0 else NoDraw()
         self.environment.env.random = self.stream
@@ -67,7 +89,7 @@ class PackageGame:
 
 
 def side_by_side(
-    game: str, *, n_envs: int, seed: int, sticky: float, ramping: bool
+    game: str, *, n_envs: int, seed: int, sticky: float, ramping: bool, version: str = "1.0.15"
 ) -> tuple[MinAtarBatch, list[PackageGame]]:
     """Return a batch at its start and the package's games at theirs, fed from the same streams."""
     batch = MinAtarBatch(
@@ -77,7 +99,8 @@ def side_by_side(
         sticky_action_prob=sticky,
         difficulty_ramping=ramping,
         use_minimal_action_set=False,
+        version=version,
     )
     # The batch has drawn its first episode already; the package's games start with the whole stream.
     words = [tuple(int(w) for w in pair) for pair in zip(*random_streams([seed], np.arange(n_envs)), strict=True)]
-    return batch, [PackageGame(game, pair, sticky=sticky, ramping=ramping) for pair in words]
+    return batch, [PackageGame(game, pair, sticky=sticky, ramping=ramping, version=version) for pair in words]

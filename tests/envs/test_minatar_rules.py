@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dae.envs.minatar.batch import GAMES
+from dae.envs.minatar.batch import GAMES, MinAtarBatch
 from tests.envs.crafted import random_states, write
 from tests.envs.package import side_by_side
 from tests.envs.players import PLAYERS
@@ -110,11 +110,11 @@ def test_every_step_equals_the_package(name: str, sticky: float, ramping: bool) 
 
 
 @pytest.mark.parametrize("ramping", [False, True], ids=["plain", "ramping"])
-@pytest.mark.parametrize("name", GAMES)
-def test_random_states_go_on_as_in_the_package(name: str, ramping: bool) -> None:
+@pytest.mark.parametrize(("name", "version"), [*((name, "1.0.15") for name in GAMES), ("seaquest", "1.0.10")])
+def test_random_states_go_on_as_in_the_package(name: str, version: str, ramping: bool) -> None:
     """Rules that play seldom meets: full lanes, landing aliens, the last speeds of a ramp, the last moment."""
     n_envs, n_rounds, n_steps = 40, 10, 25
-    batch, games = side_by_side(name, n_envs=n_envs, seed=4, sticky=0.0, ramping=ramping)
+    batch, games = side_by_side(name, n_envs=n_envs, seed=4, sticky=0.0, ramping=ramping, version=version)
     rng = np.random.default_rng(4)
     for _ in range(n_rounds):
         states = random_states(batch, rng)
@@ -133,6 +133,21 @@ def test_random_states_go_on_as_in_the_package(name: str, ramping: bool) -> None
                 shown = ours.final_observations[list(ours.ended).index(i)] if terminal else ours.observations[i]
                 assert np.array_equal(shown, games[i].observation())
             over |= ours.terminated
+
+
+def test_older_versions_gave_one_step_more_air() -> None:
+    batches = [MinAtarBatch("seaquest", 1, seed=0, version=version) for version in ("1.0.15", "1.0.10")]
+    lit, ended = [], []
+    for batch in batches:
+        state = batch.get_state()
+        state["oxygen"], state["sub_y"] = 1, 8
+        batch.set_state(state)
+        steps = [batch.step([0]) for _ in range(3)]
+        lit.append([int(step.observations[0, 7].sum()) for step in steps])
+        ended.append([bool(step.terminated[0]) for step in steps])
+    assert ended == [[False, True, False], [False, False, True]]
+    assert lit[0][0] == lit[1][0] == 0, "the tank is empty"
+    assert lit[1][1] == 9, "and then looks almost full, in the older version"
 
 
 def test_a_submarine_that_is_hit_while_it_moves_still_fires() -> None:

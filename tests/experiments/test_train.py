@@ -22,6 +22,7 @@ import dae
 from dae.cli import main
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig, parse
+from dae.experiments.training.building import make_env
 from dae.experiments.training.run import train
 from dae.runs import RunFolder
 from dae.terminal.options import format_count, parse_count
@@ -227,6 +228,13 @@ def test_every_setting_has_a_sentence_of_help(capsys: pytest.CaptureFixture[str]
             described = re.search(rf"--{name.replace('_', '-')} .*?\. \(", text)
             assert described is not None, name
     assert "(default: 500K)" in text
+
+
+def test_the_rules_of_the_authors_minatar_reach_the_games(capsys: pytest.CaptureFixture[str]) -> None:
+    older = parse(["MinAtar/Seaquest-v1", "--minatar-version", "1.0.10", "--actors", "2"])
+    assert make_env(older).batch.version == "1.0.10"
+    assert main(["train", "CartPole-v1", "--minatar-version", "1.0.10"]) == 2
+    assert "minatar_version is '1.0.10': CartPole-v1 is not a game of MinAtar" in capsys.readouterr().err
 
 
 def test_other_settings_for_the_same_folder_are_refused(tmp_path: Path) -> None:

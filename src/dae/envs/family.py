@@ -55,6 +55,7 @@ class Family:
     protocol: Protocol | None = None  # None: the paper has no numbers
     frames_per_step = 1  # frames of the game that pass in a step of the agent
     network_names: tuple[str, ...] = ("baseline", "wide")
+    env_settings: Mapping[str, str] = {}  # settings of a run that its environments take, and their names there
     # The settings of a run that each preset changes. The paper has only games: elsewhere a size for one machine.
     presets: Mapping[str, Mapping[str, Any]] = {
         "paper": {"actors": 32, "frames": 1_000_000},

@@ -11,8 +11,9 @@ from PIL import Image, ImageDraw, ImageFont
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
-from dae.envs import Family, family_of, make_vec_env
+from dae.envs import make_vec_env
 from dae.errors import UserError, one_line
+from dae.runs import RunSettings
 
 _HEIGHT, _PANEL = 300, 260
 _BACKGROUND, _INK, _FAINT = (24, 24, 30), (235, 235, 240), (120, 120, 132)
@@ -34,11 +35,11 @@ class _Thought:
 
 
 def record_episode(
-    model: PPO, env_id: str, path: Path, *, seed: int, greedy: bool = False, longest: int = 600, fps: int = 12
+    model: PPO, settings: RunSettings, path: Path, *, seed: int, greedy: bool = False, longest: int = 600, fps: int = 12
 ) -> float:
     """Play one episode, or its first `longest` steps, and write it as a GIF or MP4; return its score."""
-    family = family_of(env_id)
-    env = _make_visible(family, env_id, seed)
+    family = settings.family
+    env = _make_visible(settings, seed)
     names = family.action_names(env)
     observations = env.reset()
     read_masks = model.mask_reader(env)
@@ -64,13 +65,13 @@ def record_episode(
     return score
 
 
-def _make_visible(family: Family, env_id: str, seed: int) -> VecEnv:
+def _make_visible(settings: RunSettings, seed: int) -> VecEnv:
     try:
-        env = make_vec_env(env_id, 1, seed, render_mode="rgb_array")
+        env = make_vec_env(settings.env, 1, seed, render_mode="rgb_array", **settings.env_options)
         env.reset()
-        family.draw(env)
+        settings.family.draw(env)
     except UserError as error:
-        raise CannotRecord(f"{env_id} cannot be drawn here: {one_line(error)}") from error
+        raise CannotRecord(f"{settings.env} cannot be drawn here: {one_line(error)}") from error
     env.seed(seed)
     return env
 

@@ -38,7 +38,7 @@ class PlayConfig:
 def play(config: PlayConfig) -> int:
     """Print mean ± standard error of the scores, and write a film."""
     run = load_run(config.run)
-    env = make_vec_env(run.config.env, min(config.episodes, 64), config.seed)
+    env = make_vec_env(run.config.env, min(config.episodes, 64), config.seed, **run.config.env_options)
     player = _Player(run.model, env)
     scores, lengths = evaluate_policy(
         player,  # type: ignore[arg-type]
@@ -57,7 +57,7 @@ def play(config: PlayConfig) -> int:
     if config.film != "none":
         path = (config.out or config.run / "play") / f"episode-{how}-seed-{config.seed}.{config.film}"
         try:
-            score = record_episode(run.model, run.config.env, path, seed=config.seed, greedy=config.greedy)
+            score = record_episode(run.model, run.config, path, seed=config.seed, greedy=config.greedy)
             print(f"an episode that scored {score:g}: {path}")
         except CannotRecord as reason:
             print(f"no recording: {reason}")

@@ -54,6 +54,8 @@ class _Varied:
     """Put 64-64 hidden layers between trunk and heads, as the authors' GAE runs had."""
     atari_trunk: Literal["paper", "code"] = "paper"
     """Channels of the Atari network: 32-32-32 as in the paper's figure, or 32-64-64 as in the authors' code."""
+    minatar_version: Literal["1.0.15", "1.0.10"] = "1.0.15"
+    """Rules of MinAtar: today's, or those of the authors, whose Seaquest gives one step more air."""
     implementation: Literal["dae", "sb3"] = "dae"
     """Whose PPO trains: ours, or Stable-Baselines3's own code, to compare with (only GAE)."""
     finishing: bool = True
@@ -75,12 +77,19 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
         """The folder of the run within the folder that runs are kept in."""
         return str(Path(self.env.replace("/", "-")) / f"{self.advantage}-{self.network}" / f"seed-{self.seed}")
 
+    @property
+    def env_options(self) -> dict[str, Any]:
+        """What the environments are made with, besides their id."""
+        return {option: getattr(self, name) for name, option in self.family.env_settings.items()}
+
     def require_consistent(self) -> None:
         """Refuse settings that do not go together; those that concern the environment are checked when it is made."""
         require_estimator(self.advantage)
         self.family.preset(self.preset)
         if self.correction and not describe(self.advantage).takes_correction:
             raise InvalidValue(f"correction is {self.correction:g}: it has no meaning for advantage {self.advantage!r}")
+        if self.minatar_version != RunSettings.minatar_version and "minatar_version" not in self.family.env_settings:
+            raise InvalidValue(f"minatar_version is {self.minatar_version!r}: {self.env} is not a game of MinAtar")
         if self.implementation == "sb3" and self.advantage != "gae":
             raise InvalidValue(f"implementation is 'sb3': it has only advantage 'gae', not {self.advantage!r}")
         fitting = self.family.network_names

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import ArrayLike, NDArray
 
-from dae.envs.minatar import asterix, breakout, freeway, seaquest, space_invaders
+from dae.envs.minatar import asterix, breakout, freeway, seaquest, seaquest_1_0_10, space_invaders
 from dae.envs.minatar.loops import announced, compiled, first_invalid, start_range, step_range
 from dae.envs.minatar.rendering import render
 from dae.envs.minatar.rng import random_streams
@@ -28,6 +28,8 @@ GAMES: dict[str, ModuleType] = {
     "seaquest": seaquest,
     "space_invaders": space_invaders,
 }
+# The versions of the `minatar` package whose rules there are, and which games differ from today's.
+VERSIONS: dict[str, dict[str, ModuleType]] = {"1.0.15": {}, "1.0.10": {"seaquest": seaquest_1_0_10}}
 
 
 class _Threads:
@@ -77,9 +79,12 @@ class MinAtarBatch:
         max_episode_steps: int | None = None,
         n_threads: int = 1,
         first_index: int = 0,
+        version: str = "1.0.15",
     ) -> None:
         if game not in GAMES:
             raise ValueError(f"game={game!r} is not known; choose one of {', '.join(GAMES)}")
+        if version not in VERSIONS:
+            raise ValueError(f"version={version!r} is not known; choose one of {', '.join(VERSIONS)}")
         _require_integer("n_envs", n_envs, 1)
         _require_integer("n_threads", n_threads, 1)
         _require_integer("first_index", first_index, 0)
@@ -93,7 +98,7 @@ class MinAtarBatch:
         ):
             if not isinstance(option, bool | np.bool_):
                 raise ValueError(f"{name} is {option!r}: it must be True or False")
-        self.game = game
+        self.game, self.version = game, version
         self.n_envs = n_envs
         self.channels = tuple(self.rules.CHANNELS)
         self.action_set = np.array(self.rules.MINIMAL_ACTIONS if use_minimal_action_set else range(6))
@@ -113,7 +118,7 @@ class MinAtarBatch:
 
     @property
     def rules(self) -> ModuleType:
-        return GAMES[self.game]
+        return VERSIONS[self.version].get(self.game) or GAMES[self.game]
 
     @property
     def n_actions(self) -> int:

@@ -35,6 +35,7 @@ class MinAtar(Family):
     label = "MinAtar"
     prefix = "MinAtar/"
     protocol = Protocol(tuple(f"MinAtar/{game}-v1" for game in paper_games("minatar")), frames=10_000_000, seeds=50)
+    env_settings = {"minatar_version": "version"}  # noqa: RUF012
     presets = {  # noqa: RUF012
         "paper": {"frames": protocol.frames},
         "quick": {"actors": 128, "frames": 500_000, "finishing": False},

@@ -13,7 +13,6 @@ from typing import Any
 
 from numba import njit, prange
 
-from dae.envs.minatar import rng
 from dae.envs.minatar.rng import uniform
 
 # The loops below use these names; `compiled` gives each copy those of its game, and a range that is divided or not.
@@ -103,10 +102,10 @@ def compiled(loop: FunctionType, game: ModuleType, parallel: bool = False) -> An
     """Compile a loop for one game.
 
     Numba finds cached code by the function's name and does not notice when what it calls has changed; so the name
-    holds a digest of all the sources that take part.
+    holds a digest of all the sources that can take part.
     """
-    sources = (__file__, rng.__file__, game.__file__)
-    digest = hashlib.sha256(b"".join(Path(str(source)).read_bytes() for source in sources)).hexdigest()[:12]
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
     name = "_".join((loop.__name__, game.__name__.split(".")[-1], "parallel" if parallel else "serial", digest))
     names = {"step": game.step, "reset": game.reset, "observe": game.observe, "uniform": uniform}
     names |= {"each": prange if parallel else range, "__name__": __name__, "__builtins__": __builtins__}

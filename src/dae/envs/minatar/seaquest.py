@@ -286,6 +286,12 @@ def _surface(s, ramping):
 
 @njit
 def step(s, action, ramping):
+    return play(s, action, ramping, 0)
+
+
+@njit
+def play(s, action, ramping, empty):
+    """Play a step; the game ends when the oxygen is down to `empty`."""
     if s.spawn_timer == 0:
         _spawn_enemy(s)
         s.spawn_timer = s.spawn_speed
@@ -306,7 +312,7 @@ def step(s, action, ramping):
     s.spawn_timer = max(0, s.spawn_timer - 1)
     s.diver_spawn_timer = max(0, s.diver_spawn_timer - 1)
     s.shot_timer = max(0, s.shot_timer - 1)
-    terminal |= s.oxygen <= 0
+    terminal |= s.oxygen <= empty
     if s.sub_y > 0:
         s.oxygen -= 1
         s.surfaced = 0

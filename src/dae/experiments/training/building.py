@@ -37,7 +37,7 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
 
 def make_env(settings: RunSettings) -> VecEnv:
     """Make the actors' environments; ids, spaces and missing packages are refused here, before anything is written."""
-    env = make_vec_env(settings.env, settings.actors, settings.seed)
+    env = make_vec_env(settings.env, settings.actors, settings.seed, **settings.env_options)
     info = describe(settings.advantage)
     if not info.accepts(env.action_space):
         raise UserError(
