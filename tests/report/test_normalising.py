@@ -73,7 +73,7 @@ def test_what_cannot_be_averaged_is_left_out_and_named(tmp_path: Path) -> None:
     assert dae.environments == (ASTERIX, BREAKOUT)
     assert (duel.environments, duel.frames) == ((ASTERIX,), 5000)
     assert found.notes == [
-        f"Left out because GAE does not improve there: {FREEWAY}.",
+        f"Left out because GAE does not improve there by more than its standard errors: {FREEWAY}.",
         "Left out because GAE was not run there with the baseline network: MinAtar/Seaquest-v1.",
         "DAE, baseline: 1 seed on all 2 environments; left out, not on all: 0.",
         "Duel, baseline: the reference has 1K frames on MinAtar/Asterix-v1, these runs 5K.",
@@ -82,6 +82,17 @@ def test_what_cannot_be_averaged_is_left_out_and_named(tmp_path: Path) -> None:
         "Not all have the same seeds and frames: GAE, baseline: 2 seeds × 1K frames; DAE, baseline: 1 seed × 1K "
         "frames; Duel, baseline (1 of 2 environments): 1 seed × 5K frames.",
     ]
+
+
+def test_a_reference_that_rises_only_within_its_noise_is_no_scale(tmp_path: Path) -> None:
+    """Montezuma's Revenge: a difference of next to nothing would outweigh all other environments."""
+    for seed, rise in enumerate((-1.0, 0.0, 1.5)):
+        run(tmp_path, ASTERIX, "gae", seed, [5, 5, 5 + rise])
+        run(tmp_path, BREAKOUT, "gae", seed, [5, 5, 8 + rise])
+    found = normalise(read(tmp_path), "minatar", "gae")
+    assert found is not None
+    assert set(found.scales) == {BREAKOUT}
+    assert ASTERIX in found.notes[0]
 
 
 def test_without_the_reference_there_is_no_scale(tmp_path: Path) -> None:
@@ -95,6 +106,7 @@ def test_the_ablation_is_on_the_scale_of_indirect(tmp_path: Path) -> None:
     found = normalise(read(tmp_path), "minatar", "indirect")
     assert found is not None
     assert [(group.method, group.curves[0, 99]) for group in found.groups] == [
+        ("gae", 3.0),
         ("dae", 2.0),
         ("duel", 1.5),
         ("indirect", 1.0),

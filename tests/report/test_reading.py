@@ -35,6 +35,9 @@ def test_scores_are_binned_by_the_frame_in_which_an_episode_ended() -> None:
     curve = bin_scores(Episodes(scores, frames, scores, frames), 1000)
     assert curve[[0, 1, 99]].tolist() == [1.5, 5.0, 8.0]
     assert np.isnan(curve[2:99]).all()
+    lengths = np.array([5, 10, 20, 960, 900])  # ended after 5, 15, 35, 995 and 1895 frames of completed episodes
+    curve = bin_scores(Episodes(scores, lengths, scores, frames), 1000, "episodes")
+    assert curve[[0, 1, 3, 99]].tolist() == [1.0, 2.0, 5.0, 8.0]
 
 
 def cut(folder: Path) -> None:

@@ -10,7 +10,7 @@ from dae.report.cells import Cells, make_cells
 from dae.report.comparing import Comparison, comparisons
 from dae.report.departures import banner
 from dae.report.normalising import Normalised, normalise
-from dae.report.reading import LeftOut, Result
+from dae.report.reading import Axis, LeftOut, Result
 from dae.report.text import plural
 
 KINDS = ("unfinished", "torn", "foreign", "duplicate", "without a score")
@@ -41,6 +41,10 @@ class Analysis:
     def departures(self) -> list[str]:
         """Say for each domain where its runs are not what the paper ran."""
         return banner(self.cells)
+
+    @property
+    def axis(self) -> Axis:
+        return next(iter(self.cells)).axis
 
     def scale(self, domain: str) -> Normalised | None:
         """Return the scale that the robust statistics of a domain are on, None if there is none."""

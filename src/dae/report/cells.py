@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dae.catalog import describe, rank_of
 from dae.envs import families
 from dae.paper import Score
-from dae.report.reading import LeftOut, Result
+from dae.report.reading import Axis, LeftOut, Result
 from dae.report.statistics import mean_and_error
 from dae.report.text import count_text, order, plural, span
 from dae.runs import RunSettings
@@ -48,6 +48,10 @@ class Variant:
     @property
     def frames(self) -> int:
         return self.settings.frames
+
+    @property
+    def axis(self) -> Axis:
+        return self.runs[0].axis
 
     @property
     def size(self) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import tyro
 
 from dae.report.analysis import analyse
-from dae.report.reading import read_results
+from dae.report.reading import Axis, read_results
 from dae.report.writing import write_report
 from dae.runs import find_runs
 from dae.terminal.progress import WorkProgress
@@ -18,6 +18,8 @@ class ReportConfig:
 
     runs: tyro.conf.Positional[tuple[Path, ...]] = (Path("runs"),)
     """Folders that runs are kept in."""
+    axis: Axis = "frames"
+    """What curves are drawn against: all frames, or only those of completed episodes, as probably in the paper."""
     out: Path = field(default=Path("report"))
     """Folder that the report is written to."""
 
@@ -26,7 +28,7 @@ def report(config: ReportConfig) -> int:
     """Read the runs, say which count, and write the report."""
     folders = find_runs(config.runs)
     with WorkProgress(len(folders), 0, "runs") as progress:
-        records = read_results(folders, lambda: progress.advance(1, "reading", ""))
+        records = read_results(folders, lambda: progress.advance(1, "reading", ""), config.axis)
     analysis = analyse(records)
     print(analysis.counted)
     for line in analysis.departures:

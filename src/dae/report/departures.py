@@ -1,6 +1,7 @@
 """Where the runs are not what the paper ran: fewer frames, fewer seeds, other settings."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from dae.envs import families
 from dae.report.cells import Cell, Cells
@@ -10,6 +11,41 @@ from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT, preset_settings
 
 # These are reported with the sizes, or name the cell.
 _NOT_SETTINGS = WITHOUT_EFFECT | {"env", "advantage", "network", "frames", "actors"}
+
+
+class _Behind(NamedTuple):
+    """Something that the authors' code did, and the paper's numbers have in them."""
+
+    told: str
+    is_here: Callable[[RunSettings], bool]  # whether a run did the same
+
+
+_BEHIND_THE_NUMBERS = (
+    _Behind(
+        "GAE's networks had 64-64 layers between trunk and heads, DAE's did not (extra_mlp)",
+        lambda run: run.advantage != "gae" or run.extra_mlp,
+    ),
+    _Behind(
+        "episodes that a time limit ended were bootstrapped with 0 (bootstrap_truncations)",
+        lambda run: not run.bootstrap_truncations,
+    ),
+    _Behind(
+        "Seaquest was that of MinAtar 1.0.10, with one step more air (minatar_version)",
+        lambda run: run.env != "MinAtar/Seaquest-v1" or run.minatar_version == "1.0.10",
+    ),
+    _Behind(
+        "Atari's network had 32-64-64 channels, not the figure's 32-32-32 (atari_trunk)",
+        lambda run: run.family.name != "atari" or run.network == "deep" or run.atari_trunk == "code",
+    ),
+)
+
+
+def behind_the_numbers(cells: Cells, domain: str) -> list[str]:
+    """Name what the authors' code did where the paper leaves it open, and these runs did not; none without a paper."""
+    inside = list(cells.where(domain=domain))
+    if not any(family.protocol for family in families() if family.name == domain):
+        return []
+    return [known.told for known in _BEHIND_THE_NUMBERS if not all(known.is_here(cell.settings) for cell in inside)]
 
 
 def departures(cells: Cells, domain: str) -> list[str]:

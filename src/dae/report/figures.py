@@ -9,7 +9,7 @@ from dae.pictures import draw_band, new_figure
 from dae.report.cells import Cell, Cells
 from dae.report.comparing import Comparison
 from dae.report.normalising import Group, Normalised, fill, stacked
-from dae.report.reading import BINS
+from dae.report.reading import AXIS_LABELS, BINS, Axis
 from dae.report.statistics import Numbers, mean_and_error, performance_profile
 from dae.report.text import count_text, domain_name, method_name
 
@@ -66,7 +66,7 @@ def _draw_curves(axes: "Axes", cells: list[Cell], title: str) -> None:
         draw_band(axes, x, mean[seen], error[seen], colour=colour(cell.key.method), label=name, **look)
     axes.set_title(_plain(title), fontsize=10)
     axes.yaxis.set_major_formatter(lambda y, _: count_text(round(y)) if abs(y) >= 10_000 else f"{y:g}")
-    _frames_axis(axes, max((cell.frames for cell in cells), default=1))
+    _frames_axis(axes, max(cell.frames for cell in cells), cells[0].axis)
 
 
 def mean_curve(curves: Numbers) -> tuple[Numbers, Numbers, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
@@ -89,7 +89,7 @@ def normalised_panel(normalised: Normalised) -> "Figure":
     axes.set_title(
         f"{domain_name(normalised.domain)}, {method_name(normalised.reference)}-normalised score", fontsize=10
     )
-    _frames_axis(axes, max((group.frames for group in normalised.groups), default=1))
+    _frames_axis(axes, max(group.frames for group in normalised.groups), normalised.axis)
     _legend(figure, axes)
     return figure
 
@@ -170,13 +170,13 @@ def _middles(frames: int) -> Numbers:
     return middles
 
 
-def _frames_axis(axes: "Axes", frames: int) -> None:
+def _frames_axis(axes: "Axes", frames: int, axis: Axis) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(0, frames)
     axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(lambda x, _: count_text(round(x)))
-    axes.set_xlabel("frames", fontsize=8)
+    axes.set_xlabel(AXIS_LABELS[axis], fontsize=8)
     axes.tick_params(labelsize=8)
 
 

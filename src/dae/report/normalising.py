@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.paper import ABLATION, ABLATION_REFERENCE
+from dae.paper import ABLATION, ABLATION_REFERENCE, REFERENCE
 from dae.report.cells import Cell, Cells, differences
-from dae.report.statistics import Estimate, interquartile_mean_interval
+from dae.report.reading import Axis
+from dae.report.statistics import Estimate, interquartile_mean_interval, mean_and_error
 from dae.report.text import count_text, listed, method_name, plural
 
 Numbers = NDArray[np.float64]
@@ -59,6 +60,7 @@ class Normalised:
     scales: dict[str, Scale]
     groups: list[Group]
     notes: list[str]
+    axis: Axis
 
 
 def fill(curves: Numbers) -> tuple[Numbers, int]:
@@ -82,24 +84,29 @@ def stacked(cell: Cell, seeds: Iterable[int] | None = None) -> Numbers:
 def normalise(cells: Cells, domain: str, reference: str) -> Normalised | None:
     """Bring a domain to the scale of a reference with the baseline network; None if there are no runs of it.
 
-    With GAE as the reference all runs are shown; on the scale of the ablation, those of the ablation.
+    With GAE as the reference all runs are shown; on the scale of the ablation, those of the ablation, and GAE's.
     """
     inside = cells.where(domain=domain)
     references = inside.where(network="baseline", method=reference)
     if not len(references):
         return None
     if reference == ABLATION_REFERENCE:
-        inside = Cells(cell for cell in inside.where(network="baseline") if cell.key.method in ABLATION)
+        inside = Cells(cell for cell in inside.where(network="baseline") if cell.key.method in (*ABLATION, REFERENCE))
     scales, flat = {}, []
     for cell in references:
         curves, _ = fill(stacked(cell))
-        scale = Scale(float(curves[:, 0].mean()), float(curves[:, -1].mean()), cell.frames)
-        if scale.end > scale.start:
-            scales[cell.key.env] = scale
+        start, end = mean_and_error(curves[:, 0]), mean_and_error(curves[:, -1])
+        # A difference within the noise would be a tiny denominator that dominates all other environments.
+        if end.mean - start.mean > np.nan_to_num(start.error + end.error):
+            scales[cell.key.env] = Scale(start.mean, end.mean, cell.frames)
         else:
             flat.append(cell.key.env)
     name = method_name(reference)
-    notes = [f"Left out because {name} does not improve there: {listed(flat)}."] if flat else []
+    notes = []
+    if flat:
+        notes.append(
+            f"Left out because {name} does not improve there by more than its standard errors: {listed(flat)}."
+        )
     lacking = [env for env in inside.values("env") if env not in scales and env not in flat]
     if lacking:
         notes.append(f"Left out because {name} was not run there with the baseline network: {listed(lacking)}.")
@@ -114,7 +121,7 @@ def normalise(cells: Cells, domain: str, reference: str) -> Normalised | None:
         notes.append(
             "Not all have the same seeds and frames: " + "; ".join(f"{g.label}: {g.size}" for g in groups) + "."
         )
-    return Normalised(domain, reference, scales, groups, notes)
+    return Normalised(domain, reference, scales, groups, notes, next(iter(references)).axis)
 
 
 def _group(cells: Cells, network: str, method: str, scales: dict[str, Scale]) -> tuple[Group | None, list[str]]:

@@ -13,6 +13,7 @@ from dae.report import provenance
 from dae.report.analysis import Analysis
 from dae.report.cells import Cell, sizes
 from dae.report.contents import Section
+from dae.report.reading import AXIS_LABELS
 from dae.report.score_tables import anchor
 from dae.report.svg import css_variables
 from dae.report.text import METRICS, domain_name, method_name, plural, score_text
@@ -52,6 +53,7 @@ def render_page(analysis: Analysis, sections: Sequence[Section], drawn: Mapping[
         command=command,
         version=__version__,
         methods=list(variables),
+        frames=AXIS_LABELS[analysis.axis],
         in_the_paper=bool(with_numbers & set(analysis.cells.values("domain"))),
     )
     return re.sub(r"\n\s*\n", "\n", text).strip() + "\n"

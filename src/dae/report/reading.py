@@ -6,6 +6,8 @@ import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from dae.errors import UserError
 from dae.runs import Episodes, Provenance, RunFolder, RunSettings, State
 
 BINS = 100  # of the learning curve: each is 1 % of the frames, as the normalisation uses too
+# What curves are drawn against: all frames until an episode ended, or those of the episodes that had ended by then.
+Axis = Literal["frames", "episodes"]
+AXIS_LABELS: dict[Axis, str] = {"frames": "frames", "episodes": "frames of completed episodes"}
 _WORTH_PROCESSES = 64  # runs; starting processes takes as long as reading some
 
 
@@ -28,6 +33,7 @@ class Result:
     overall: float
     last: float
     curve: NDArray[np.float64]  # (BINS,): mean score of the episodes that ended in each bin, NaN where none did
+    axis: Axis = "frames"
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,15 @@ class LeftOut:
     reason: str
 
 
-def read_results(folders: Sequence[RunFolder], tell: Callable[[], None] = lambda: None) -> list[Result | LeftOut]:
+def read_results(
+    folders: Sequence[RunFolder], tell: Callable[[], None] = lambda: None, axis: Axis = "frames"
+) -> list[Result | LeftOut]:
     """Read all folders, on every core if there are many; `tell` is called after each."""
     records = []
+    read = partial(read_result, axis=axis)
     if len(folders) < _WORTH_PROCESSES:
         for folder in folders:
-            records.append(read_result(folder))
+            records.append(read(folder))
             tell()
         return records
     # A new interpreter each: a fork would copy the thread that draws the progress bar.
@@ -53,7 +62,7 @@ def read_results(folders: Sequence[RunFolder], tell: Callable[[], None] = lambda
         len(os.sched_getaffinity(0)), context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
     )
     try:
-        for record in pool.map(read_result, folders, chunksize=8):
+        for record in pool.map(read, folders, chunksize=8):
             records.append(record)
             tell()
     finally:
@@ -61,7 +70,7 @@ def read_results(folders: Sequence[RunFolder], tell: Callable[[], None] = lambda
     return records
 
 
-def read_result(folder: RunFolder) -> Result | LeftOut:
+def read_result(folder: RunFolder, axis: Axis = "frames") -> Result | LeftOut:
     """Read one folder."""
     path = str(folder.path)
     if not folder.exists:
@@ -89,16 +98,18 @@ def read_result(folder: RunFolder) -> Result | LeftOut:
         episodes=len(episodes),
         overall=episodes.overall,
         last=episodes.last,
-        curve=bin_scores(episodes, settings.frames),
+        curve=bin_scores(episodes, settings.frames, axis),
+        axis=axis,
     )
 
 
-def bin_scores(episodes: Episodes, budget: int) -> NDArray[np.float64]:
+def bin_scores(episodes: Episodes, budget: int, axis: Axis = "frames") -> NDArray[np.float64]:
     """Return the mean score of the episodes that ended in each 1 % of the budget, NaN where none did.
 
     What ends after the last frame of the budget (the last iteration, and the finishing phase) is in the last bin.
     """
-    place = np.clip((episodes.frames - 1) * BINS // budget, 0, BINS - 1)
+    ended = episodes.frames if axis == "frames" else episodes.lengths.cumsum()
+    place = np.clip((ended - 1) * BINS // budget, 0, BINS - 1)
     count = np.bincount(place, minlength=BINS)
     total = np.bincount(place, episodes.scores, BINS)
     means: NDArray[np.float64] = np.divide(total, count, out=np.full(BINS, np.nan), where=count > 0)

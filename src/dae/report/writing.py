@@ -28,7 +28,8 @@ def write_report(analysis: Analysis, roots: Sequence[Path], out: Path) -> Path:
     drawn = _draw((figure for block in blocks for figure in block.figures), analysis.cells.values("method"), out)
     _write(out / "summary.json", json.dumps(_summary(analysis, tables), indent=1) + "\n")
     page = out / "index.html"
-    _write(page, render_page(analysis, sections, drawn, shlex.join(["dae", "report", *map(str, roots)])))
+    axis = [] if analysis.axis == "frames" else ["--axis", analysis.axis]
+    _write(page, render_page(analysis, sections, drawn, shlex.join(["dae", "report", *map(str, roots), *axis])))
     return page
 
 

@@ -11,7 +11,7 @@ import tyro
 from dae.envs import SB3_PRESET, families, family_of
 from dae.errors import UserError, nearest
 from dae.experiments.config import TrainConfig, parse
-from dae.paper import ABLATION
+from dae.paper import ABLATION, REFERENCE
 from dae.rules import COUNT, EACH_ONCE, NOT_NEGATIVE, check_fields, optional, ruled
 from dae.runs import RunFolder
 from dae.terminal.options import one_of, option_name
@@ -84,7 +84,7 @@ def suites() -> dict[str, Suite]:
             name: Suite((Grid(protocol.games, networks=family.network_names, seeds=protocol.seeds),))
             for name, (family, protocol) in papers.items()
         },
-        "ablation": Suite((Grid(games, advantages=ABLATION, seeds=seeds),)),
+        "ablation": Suite((Grid(games, advantages=(*ABLATION, REFERENCE), seeds=seeds),)),
         "classic": Suite(_classic(), "dae.experiments.classic:summarise", _COMPARED_IN_CLASSIC),
         # Small enough to see in minutes that everything works.
         "smoke": Suite((Grid(games[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),)),
