@@ -20,12 +20,12 @@ def update(
 ) -> dict[str, Tensor]:
     """Return the weights after going through the rows in the given orders, `rows` at a time."""
     if settings.get("correction", 0.0):
-        own, rest = corrected(data, settings)
+        rest, estimates = corrected(data, settings)
         bootstrap = data["bootstrap"].double().clone()
         for b, t in np.ndindex(*bootstrap.shape):
             if t + 1 < bootstrap.shape[1] and not (data["terminated"][b, t] or data["truncated"][b, t]):
                 bootstrap[b, t] += settings["correction"] * rest[b, t + 1]
-        data = data | {"corrected": own + rest, "bootstrap": bootstrap}
+        data = data | {"corrected": estimates, "bootstrap": bootstrap}
     length = int(settings.get("row_length") or data["rewards"].shape[1])
     data = {name: tensor.reshape(-1, length, *tensor.shape[2:]) for name, tensor in data.items()}
     w = {name: tensor.double().clone().requires_grad_() for name, tensor in weights.items()}
@@ -41,21 +41,24 @@ def update(
 
 
 def corrected(data: dict[str, Tensor], settings: dict[str, float]) -> tuple[Tensor, Tensor]:
-    """Return Â and R of every step, by the network that acted."""
+    """Return, by the network that acted, what Â leaves of λ-sums of rewards, and the corrected estimates."""
     gamma, decay = settings["gamma"], settings["gamma"] * settings["gae_lambda"]
     rewards, values = data["rewards"].double(), data["values"].double()
     n_rows, n_steps = rewards.shape
-    own, rest = torch.zeros(n_rows, n_steps).double(), torch.zeros(n_rows, n_steps).double()
+    own, total, later = (torch.zeros(n_rows, n_steps).double() for _ in range(3))
     for b in range(n_rows):
         for t in reversed(range(n_steps)):
             mu, head = data["log_probs"][b, t].double().exp(), data["critic"][b, t].double()
             own[b, t] = head[int(data["actions"][b, t])] - (mu * head).sum()
             ends = bool(data["terminated"][b, t] or data["truncated"][b, t])
             following = 0.0 if data["terminated"][b, t] else data["bootstrap"][b, t].double()
-            rest[b, t] = rewards[b, t] + gamma * following - values[b, t] - own[b, t]
+            total[b, t] = rewards[b, t] + gamma * following - values[b, t]
             if not ends and t + 1 < n_steps:
-                rest[b, t] += decay * rest[b, t + 1]
-    return own, rest
+                total[b, t] += decay * total[b, t + 1]
+                later[b, t] = decay * (own[b, t + 1] + later[b, t + 1])
+    covariance = np.cov((total - own).flatten().numpy(), later.flatten().numpy())
+    weight = float(np.clip(covariance[0, 1] / covariance[1, 1], 0, 1))
+    return total - weight * (own + later), total - weight * later
 
 
 def mlp(w: dict[str, Tensor], x: Tensor, side: str) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
+import torch
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
@@ -16,7 +17,7 @@ from dae.agent.actions import Choices
 from dae.agent.policy import HeadName, Heads
 from dae.agent.rollout import Batch, Batching, Rollout, ends_of
 from dae.catalog import EstimatorInfo
-from dae.core import advantage_residuals, dae_loss, duel_loss, gae, indirect_loss, normalize_advantages
+from dae.core import dae_loss, duel_loss, gae, indirect_loss, later_advantages, normalize_advantages
 from dae.errors import InvalidValue
 
 
@@ -51,6 +52,9 @@ class AdvantageEstimator(ABC):
         # These may follow a schedule: PPO sets them before each update.
         self.value_clip_range: float | None = None
         self.correction = 0.0
+        self.control_weight: Tensor | float = (
+            0.0  # of a corrected DAE's advantages as a control variate, in the last update
+        )
 
     @property
     def options(self) -> dict[str, Any]:
@@ -126,9 +130,10 @@ class DAE(AdvantageEstimator):
 
     With `correction` c > 0, which is ours and not the paper's, the policy learns from
 
-        (1 − c) Â_t + c (Â'_t + R'_t),        R'_t = Σ_k (γλ)^k (δ'_{t+k} − Â'_{t+k})
+        (1 − c) Â_t + c (GAE_t − w Σ_{k ≥ 1} (γλ)^k Â'_{t+k})
 
-    where the prime marks the network that acted: c = 0 is DAE, c = 1 is GAE with Â' as a control variate.
+    where the prime marks the network that acted: c = 0 is DAE, c = 1 is GAE with Â' as a control variate. Its weight w,
+    from 0 to 1, is how much of GAE's noise Â' explains in the rollout.
     """
 
     info = catalog.DAE
@@ -142,13 +147,16 @@ class DAE(AdvantageEstimator):
         assert rollout.critic is not None
         assert rollout.log_probs is not None
         taken = self.choices.taken(self.choices.center(rollout.critic, rollout.log_probs.exp()), rollout.actions)
-        unexplained = advantage_residuals(
-            rollout.rewards, taken, rollout.values, **ends_of(rollout), gamma=self.gamma, lam=self.lam
-        )
-        rollout.advantages = taken + unexplained
+        estimates, _ = gae(rollout.rewards, rollout.values, **ends_of(rollout), gamma=self.gamma, lam=self.lam)
+        ends = {"terminated": rollout.terminated, "truncated": rollout.truncated}
+        later = later_advantages(taken, **ends, gamma=self.gamma, lam=self.lam)
+        weight = _slope(estimates - taken, later).clamp(0, 1)
+        rollout.advantages = estimates - weight * later
         # Where a row is cut within an episode, what follows is in the rollout: the value there is corrected as well.
         follows = ~(rollout.terminated | rollout.truncated)[:, :-1]
+        unexplained = rollout.advantages - weight * taken
         rollout.bootstrap[:, :-1] += self.correction * follows * unexplained[:, 1:]
+        self.control_weight = weight
 
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:
         assert heads.critic is not None
@@ -210,6 +218,12 @@ def make_estimator(advantage: "str | type[AdvantageEstimator] | AdvantageEstimat
             "dae.agent.register_estimator"
         )
     return kind() if isinstance(advantage, type) else copy.deepcopy(advantage)
+
+
+def _slope(y: Tensor, x: Tensor) -> Tensor:
+    """Return the slope of the regression of y on x, over all processes that train together; 0 if x does not vary."""
+    x = x - parallel.mean(x)
+    return parallel.mean(y * x) / parallel.mean(x.square()).clamp(min=torch.finfo(x.dtype).tiny)
 
 
 def _standardize(x: Tensor, eps: float) -> Tensor:

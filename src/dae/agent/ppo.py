@@ -220,6 +220,7 @@ class PPO(PPOInterface):
         self.logger.record("train/clip_range", clip_range)
         if self.estimator.info.takes_correction:
             self.logger.record("train/correction", self.estimator.correction)
+            self.logger.record("train/control_weight", float(self.estimator.control_weight))
 
 
 def _is_truncated(info: dict[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from dae.core.losses import (
 )
 from dae.core.policy import clipped_surrogate as clipped_surrogate, entropy as entropy, kl_divergence as kl_divergence
 from dae.core.returns import (
-    advantage_residuals as advantage_residuals,
     gae as gae,
+    later_advantages as later_advantages,
     n_step_targets as n_step_targets,
 )

@@ -64,27 +64,22 @@ def gae(
     return advantages, advantages + values
 
 
-def advantage_residuals(
-    rewards: Tensor,
-    advantages: Tensor,
-    values: Tensor,
-    *,
-    bootstrap: Tensor,
-    terminated: Tensor,
-    truncated: Tensor,
-    gamma: float,
-    lam: float,
-) -> Tensor:
-    """Return what advantages leave unexplained of the steps that follow, (B, T).
+def later_advantages(advantages: Tensor, *, terminated: Tensor, truncated: Tensor, gamma: float, lam: float) -> Tensor:
+    """Return what the advantages of later actions add to the estimate of a step, (B, T).
 
-        R_t = Σ_k (γ λ)^k ( δ_{t+k} − Â(s_{t+k}, a_{t+k}) )        within a segment, δ as in `gae`
+        L_t = Σ_{k ≥ 1} (γ λ)^k Â(s_{t+k}, a_{t+k})        within a segment
 
-    `advantages` are those of the actions taken. Â_t + R_t is GAE with the noise of later actions subtracted: where Â is
-    centred under the policy that acted, the subtracted terms have mean 0, so that the expectation is GAE's.
+    `advantages` are those of the actions taken. Where Â is centred under the policy that acted, these sums have mean 0
+    given s_t and a_t: subtracting any multiple of them from `gae` does not change its expectation, and removes noise as
+    far as Â is right.
     """
-    require_same_shape(rewards=rewards, advantages=advantages)
-    ends = {"bootstrap": bootstrap, "terminated": terminated, "truncated": truncated}
-    return gae(rewards - advantages, values, **ends, gamma=gamma, lam=lam)[0]
+    require_float(advantages=advantages)
+    require_bool(terminated=terminated, truncated=truncated)
+    require_rows("advantages", advantages)
+    require_same_shape(advantages=advantages, terminated=terminated, truncated=truncated)
+    require_in_range("gamma", gamma, 0, 1)
+    require_in_range("lam", lam, 0, 1)
+    return discounted_sums(advantages, _inside(terminated, truncated), gamma * lam) - advantages
 
 
 def _inside(terminated: Tensor, truncated: Tensor) -> Tensor:
