@@ -23,6 +23,8 @@ OURS = {field.name: field for field in dataclasses.fields(PPOOptions)}
 OTHER_VALUES = {
     "correction": 0.25,
     "row_length": 32,
+    "minibatches": "segments",
+    "drop_last": True,
     "kl_coef": 0.5,
     "bootstrap_truncations": False,
     "torch_compile": True,

@@ -8,10 +8,10 @@ follow from the field.
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dae.errors import InvalidValue, nearest
-from dae.rules import COUNT, FRACTION, NOT_NEGATIVE, POSITIVE, SWITCH, Rule, optional, require, ruled
+from dae.rules import COUNT, FRACTION, NOT_NEGATIVE, POSITIVE, SWITCH, Rule, one_of, optional, require, ruled
 
 
 def setting(
@@ -63,6 +63,10 @@ class PPOOptions:
     """Correct DAE's advantages by the rewards that followed: from 0, the paper's DAE, to 1, GAE's expectation."""
     row_length: int | None = setting(None, optional(COUNT, "for whole rows of all steps between two updates"))
     """How many steps a trajectory in a minibatch of DAE, Duel and Indirect has; it bootstraps where it is cut."""
+    minibatches: Literal["rows", "segments"] = setting("rows", one_of("rows", "segments"))
+    """What DAE's, Duel's and Indirect's are made of: rows of equal length, or whole segments, as the authors' are."""
+    drop_last: bool = setting(False, SWITCH)
+    """Drop the segments that do not fill a minibatch at the end of an epoch, as the authors do."""
     kl_coef: float | None = setting(None, optional(NOT_NEGATIVE, "to clip instead"))
     """Penalise KL(μ‖π) with this weight in place of clipping."""
     bootstrap_truncations: bool = setting(True, SWITCH)

@@ -25,6 +25,11 @@ def optional(rule: Rule, meaning: str) -> Rule:
     return Rule(f"{rule.text}, or None {meaning}", lambda x: x is None or rule.holds(x))
 
 
+def one_of(*choices: str) -> Rule:
+    """Return a rule that allows some words."""
+    return Rule(" or ".join(choices), lambda x: x in choices)
+
+
 COUNT = Rule("an integer of at least 1", lambda x: is_number(x) and isinstance(x, Integral) and int(x) >= 1)
 FRACTION = Rule("in [0, 1]", lambda x: is_number(x) and 0 <= x <= 1)
 NOT_NEGATIVE = Rule("a number of at least 0", lambda x: is_number(x) and x >= 0)

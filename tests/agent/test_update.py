@@ -131,6 +131,67 @@ def test_every_frame_is_used_once_an_epoch(batching: Any, batch_size: int, row_l
     assert rollout.observations[0].is_contiguous()
 
 
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("batch_size", [1, 5, 8, 100])
+def test_segments_come_whole_and_end_as_in_the_rollout(batch_size: int, drop_last: bool) -> None:
+    n_envs, n_steps = 6, 9
+    rollout = Rollout(n_steps, n_envs, gym.spaces.Box(-1, 99, (1,)), gym.spaces.Discrete(3), torch.device("cpu"))
+    frames = torch.arange(n_envs * n_steps).reshape(n_envs, n_steps)
+    rollout.rewards[:] = frames
+    rollout.observations[..., 0] = frames
+    rng = np.random.default_rng(0)
+    ends = torch.from_numpy(rng.random((n_envs, n_steps)) < 0.3)
+    rollout.truncated[:] = ends & torch.from_numpy(rng.random((n_envs, n_steps)) < 0.3)
+    rollout.terminated[:] = ends & ~rollout.truncated
+    rollout.bootstrap[:] = -frames.float()
+    expected, begun = [], []
+    for b, t in np.ndindex(n_envs, n_steps):
+        begun.append(int(frames[b, t]))
+        if ends[b, t] or t == n_steps - 1:
+            expected.append(begun)
+            begun = []
+    assert len({len(segment) for segment in expected}) > 3
+    batches = list(rollout.segments(batch_size, drop_last=drop_last))
+    found = []
+    for k, batch in enumerate(batches):
+        assert batch.shape == (1, len(batch.observations))
+        assert torch.equal(batch.observations[:, 0], batch.rewards[0])
+        assert torch.equal(batch.bootstrap, -batch.rewards)
+        closed = (batch.terminated | batch.truncated)[0]
+        assert closed[-1]
+        pieces = np.split(batch.rewards[0].int().numpy(), np.flatnonzero(closed.numpy()) + 1)[:-1]
+        found += [piece.tolist() for piece in pieces]
+        size = sum(map(len, pieces))
+        last = k == len(batches) - 1
+        assert size - len(pieces[-1]) < batch_size, "no more than it takes"
+        assert size >= batch_size or (last and (not drop_last or k == 0))
+        of_rollout = rollout.terminated.flatten()[batch.rewards[0].long()]
+        assert torch.equal(batch.terminated[0], of_rollout), "what the rollout cuts is truncated, not terminated"
+    assert len({tuple(segment) for segment in found}) == len(found)
+    if drop_last and batch_size < 100:
+        assert all(segment in expected for segment in found)
+        assert sum(map(len, expected)) - sum(map(len, found)) < batch_size
+    else:
+        assert sorted(found) == sorted(expected)
+
+
+@pytest.mark.parametrize(("advantage", "correction"), [("dae", 0.0), ("dae", 1.0), ("duel", 0.0), ("indirect", 0.0)])
+def test_whole_rows_without_an_end_are_segments(advantage: str, correction: float) -> None:
+    """If no episode ends, an update from segments is that from rows, minibatch by minibatch."""
+    weights = []
+    for kind in ("rows", "segments"):
+        env = dae.make_vec_env("CartPole-v1", 4, seed=0)
+        settings = SETTINGS | {"n_steps": 4, "batch_size": 8, "n_epochs": 2, "correction": correction, "seed": 0}
+        model = dae.PPO("MlpPolicy", env, advantage=advantage, minibatches=kind, row_length=None, **settings)
+        callback = model._setup_learn(1)[1]
+        model.collect_rollouts(model.env, callback, model.rollout_buffer, 4)
+        assert not (model.rollout_buffer.terminated | model.rollout_buffer.truncated).any()
+        set_random_seed(1)
+        model.train()
+        weights.append(torch.cat([p.flatten() for p in model.policy.parameters()]))
+    torch.testing.assert_close(weights[0], weights[1], rtol=0, atol=1e-6)
+
+
 class Reads(TorchDispatchMode):
     """Count what makes a GPU wait: reading a number, or copying to the host."""
 

@@ -1,6 +1,6 @@
 """PPO with a pluggable advantage estimator: the algorithm, in the order of the paper's Algorithm 1."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -142,7 +142,7 @@ class PPO(PPOInterface):
         broken = torch.zeros((), dtype=torch.bool, device=self.device)
         stop = False
         for _ in range(self.n_epochs):
-            for batch in rollout.minibatches(self.estimator.batching, self.batch_size, self.options.row_length):
+            for batch in self._minibatches():
                 heads = evaluate(batch.observations, batch.actions, batch.masks).shaped(*batch.shape)
                 estimate = self.estimator(heads, batch)
                 policy_loss, measured = self._policy_loss(heads, batch, estimate.advantages, clip_range)
@@ -164,6 +164,12 @@ class PPO(PPOInterface):
                 break
         self._require_finite_update(broken)
         self._log_update(torch.stack(statistics), clip_range)
+
+    def _minibatches(self) -> Iterator[Batch]:
+        options = self.options
+        if options.minibatches == "segments":
+            return self.rollout_buffer.segments(self.batch_size, drop_last=options.drop_last)
+        return self.rollout_buffer.minibatches(self.estimator.batching, self.batch_size, options.row_length)
 
     def _clip_gradients(self) -> Tensor:
         """Clip the gradient to a norm of at most `max_grad_norm`; return its norm before clipping."""

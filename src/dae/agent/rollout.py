@@ -1,7 +1,7 @@
 """What the actors saw and did between two updates: storage, and the order it is read in. It does no mathematics."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -161,6 +161,28 @@ class Rollout:
             for chosen in torch.split(self._shuffled(self.n_envs), batch_size // (self.n_steps - whole)):
                 yield self._batch(partial(_pick_ends, start=whole, chosen=chosen))
 
+    def segments(self, batch_size: int, *, drop_last: bool = False) -> Iterator[Batch]:
+        """Go through the rollout by segments, the stretches between episode ends, in random order and never cut.
+
+        A minibatch is one row, (1, F), of as many as it takes for F to reach `batch_size`.
+        With `drop_last`, what does not fill a minibatch at the end is left out, unless it is all there is.
+        """
+        truncated = self.truncated.clone()
+        truncated[:, -1] |= ~self.terminated[:, -1]  # what the rollout cuts bootstraps, as at the end of a row
+        stops = np.flatnonzero((self.terminated | truncated).flatten().cpu().numpy()) + 1
+        starts = np.concatenate(([0], stops[:-1]))
+        order = _permutation(len(stops))
+        starts, lengths = starts[order], (stops - starts)[order]
+        sizes = _full_sizes(lengths, batch_size)
+        total = int(lengths.sum())
+        if sum(sizes) < total and not (drop_last and sizes):
+            sizes.append(total - sum(sizes))
+        ends = lengths.cumsum()
+        frames = torch.from_numpy(np.repeat(starts - (ends - lengths), lengths) + np.arange(total)).to(self.device)
+        for chosen in torch.split(frames[: sum(sizes)], sizes):
+            select = partial(_pick_row, chosen=chosen)
+            yield replace(self._batch(select), truncated=select(truncated))
+
     def _shuffled(self, count: int) -> Tensor:
         return torch.from_numpy(_permutation(count)).to(self.device, non_blocking=True)
 
@@ -190,6 +212,11 @@ def _pick_steps(stored: Tensor, chosen: Tensor) -> Tensor:
     return stored.flatten(0, 1).index_select(0, chosen)
 
 
+def _pick_row(stored: Tensor, chosen: Tensor) -> Tensor:
+    """Pick steps as one row."""
+    return _pick_steps(stored, chosen).unsqueeze(0)
+
+
 def _pick_pieces(stored: Tensor, whole: int, length: int, chosen: Tensor) -> Tensor:
     """Cut the rows into pieces of `length` steps and pick some."""
     pieces = stored[:, :whole].reshape(-1, length, *stored.shape[2:])
@@ -199,6 +226,17 @@ def _pick_pieces(stored: Tensor, whole: int, length: int, chosen: Tensor) -> Ten
 def _pick_ends(stored: Tensor, start: int, chosen: Tensor) -> Tensor:
     """Pick what is left of some rows behind the last whole piece."""
     return stored[:, start:].index_select(0, chosen)
+
+
+def _full_sizes(lengths: NDArray[np.int64], least: int) -> list[int]:
+    """Group lengths, in their order, until each group holds at least `least`; the rest is in no group."""
+    sizes, size = [], 0
+    for length in lengths.tolist():
+        size += length
+        if size >= least:
+            sizes.append(size)
+            size = 0
+    return sizes
 
 
 def _permutation(count: int) -> NDArray[np.int64]:

@@ -78,12 +78,13 @@ def check_model(model: "PPOInterface") -> None:
             f"kl_coef={model.options.kl_coef!r} needs the probabilities of all actions, which {what} does not give: "
             "leave kl_coef out to clip instead"
         )
-    meaningless = {"correction": not info.takes_correction, "row_length": estimator.batching == "steps"}
+    in_steps, in_segments = estimator.batching == "steps", model.options.minibatches == "segments"
+    meaningless = {"correction": not info.takes_correction, "row_length": in_steps, "minibatches": in_steps}
     for name, is_so in meaningless.items():
         value = getattr(model, name)
         if is_so and value != getattr(PPOOptions(), name):
             raise InvalidValue(f"{name}={value!r} has no meaning for advantage={info.name!r}; leave it out")
-    if (model.correction, model.options.row_length) == (0, 1):
+    if (model.correction, model.options.row_length) == (0, 1) and not in_segments:
         warnings.warn(
             "row_length=1 lets DAE and Duel look one step ahead if correction=0: pass row_length=None for whole rows",
             stacklevel=2,
@@ -111,7 +112,7 @@ def _check_batch_size(model: "PPOInterface") -> None:
         return
     length = min(model.options.row_length or model.n_steps, model.n_steps, model.batch_size)
     left_over = model.batch_size % length
-    if rows and left_over:
+    if rows and left_over and model.options.minibatches == "rows":
         warnings.warn(
             f"batch_size={model.batch_size} is not a multiple of rows of {length} steps: advantage="
             f"{model.advantage!r} trains on whole rows, so minibatches have {model.batch_size - left_over} frames",

@@ -22,6 +22,11 @@ class _Behind(NamedTuple):
 
 _BEHIND_THE_NUMBERS = (
     _Behind(
+        "minibatches were whole segments between episode ends, and what did not fill one was dropped "
+        "(minibatches, drop_last)",
+        lambda run: run.advantage == "gae" or (run.minibatches == "segments" and run.drop_last),
+    ),
+    _Behind(
         "GAE's networks had 64-64 layers between trunk and heads, DAE's did not (extra_mlp)",
         lambda run: run.advantage != "gae" or run.extra_mlp,
     ),
