@@ -254,6 +254,14 @@ def test_the_frozen_policy_plays_until_its_episodes_hold_all_frames(tmp_path: Pa
     assert weights_hash(RunFolder(config.folder)) == weights_hash(RunFolder(without.folder))
 
 
+def test_the_limit_of_the_finishing_phase_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    endless = {"reward_threshold": None, "max_episode_steps": 10**9}
+    gym.register("Endless-v0", "gymnasium.envs.classic_control:PendulumEnv", **endless)
+    words = ["Endless-v0", "--advantage", "gae", *CARTPOLE[1:], "--finishing", "True"]
+    assert train(small(tmp_path, "--frames", "300", of=words)) == 0
+    assert "ended after 300 more frames, its limit: completed episodes hold 0 of 300 frames" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_memory_stays_flat(tmp_path: Path) -> None:
     code = """

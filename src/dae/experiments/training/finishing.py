@@ -30,3 +30,8 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
         completed = parallel.broadcast(recorder.completed_frames)
         recorder.show(completed, "finishing")
     recorder.flush()
+    if completed < config.frames:
+        recorder.say(
+            f"the finishing phase ended after {config.frames:,} more frames, its limit: completed episodes hold "
+            f"{completed:,} of {config.frames:,} frames"
+        )
