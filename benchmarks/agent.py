@@ -79,11 +79,27 @@ def iterate(model: OnPolicyAlgorithm, update: bool = True) -> float:
     return time.perf_counter() - start
 
 
+def make_dae(game: str, n_envs: int, **changes: object) -> dae.PPO:
+    """Return an agent with the paper's settings, which goes through a rollout once."""
+    settings = dae.paper_settings("minatar") | {"seed": 0, "n_epochs": 1, "device": "cpu"} | changes
+    return dae.PPO("CnnPolicy", our_envs(game, n_envs), **settings)
+
+
+def segments_against_rows(game: str) -> float:
+    """An epoch over 128 actors' frames by minibatches of whole segments, against one by rows."""
+    models = {kind: make_dae(game, 128, minibatches=kind) for kind in ("rows", "segments")}
+    for model in models.values():
+        iterate(model, update=False)
+        model._log_update = lambda *_: None
+    seconds = best_seconds({kind: model.train for kind, model in models.items()}, rounds=5, patience=20)
+    return seconds["segments"] / seconds["rows"]
+
+
 def update_against_bare_network(n_envs: int) -> float:
     """16 minibatches of a DAE update: forward, backward and Adam of the same network on the same frames."""
-    model = dae.PPO("CnnPolicy", our_envs("breakout", n_envs), seed=0, n_epochs=1)
+    model = make_dae("breakout", n_envs)
     iterate(model, update=False)
-    rollout, bare_policy = model.rollout_buffer, dae.PPO("CnnPolicy", our_envs("breakout", 2), seed=0).policy
+    rollout, bare_policy = model.rollout_buffer, make_dae("breakout", 2).policy
     heads = (bare_policy.action_net, bare_policy.value_net, bare_policy.critic_net)
     all_minibatches = rollout.minibatches
     rollout.minibatches = lambda *args: itertools.islice(all_minibatches(*args), MINIBATCHES)
@@ -151,7 +167,8 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 dae.PPO, dae.make_vec_env
 before = peak()
-model = dae.PPO("CnnPolicy", dae.make_vec_env("MinAtar/Breakout-v1", 1024), seed=0, n_epochs=1)
+settings = dae.paper_settings("minatar") | {"seed": 0, "n_epochs": 1}
+model = dae.PPO("CnnPolicy", dae.make_vec_env("MinAtar/Breakout-v1", 1024), **settings)
 model.learn(1)
 print(peak() - before)
 """
@@ -164,6 +181,10 @@ def main() -> None:
     for n_envs, threads in itertools.product((128, 1024), (1, 2)):
         torch.set_num_threads(threads)
         print(f"{n_envs:15d}{threads:15d}{update_against_bare_network(n_envs):15.3f}", flush=True)
+    torch.set_num_threads(1)
+    print("an epoch by segments against one by rows, 128 actors, 1 thread")
+    for game in ("breakout", "seaquest", "freeway"):
+        print(f"{game:>15}{segments_against_rows(game):15.3f}", flush=True)
     print("whole GAE iterations, frames a second")
     print("".join(f"{name:>15}" for name in ("game", "actors", "threads", "ours", "SB3", "ours : SB3")))
     cases = [*((game, 128) for game in GAMES), ("breakout", 1024)]
