@@ -100,6 +100,8 @@ def test_what_is_no_data_is_pickled_apart_and_needs_trust(tmp_path: Path) -> Non
     assert dae.PPO.load(tmp_path / "agent.zip", trust=True).lr_schedule(0.5) == 5e-4
     given = {"learning_rate": 1e-3, "lr_schedule": lambda _: 1e-3}
     assert dae.PPO.load(tmp_path / "agent.zip", custom_objects=given).lr_schedule(0.5) == 1e-3
+    loaded = dae.PPO.load(tmp_path / "agent.zip", custom_objects=given | {"unheard_of": 1})
+    assert not hasattr(loaded, "unheard_of"), "custom objects replace what the file has, and add nothing"
     trained().set_parameters(tmp_path / "agent.zip")
 
 

@@ -152,6 +152,11 @@ class AgentFile:
         except InvalidValue as error:
             raise InvalidValue(f"{self.name} cannot be loaded: {one_line(error)[:300]}") from error
 
+    @property
+    def names(self) -> set[str]:
+        """The names of all settings, those of pickled parts too."""
+        return {*self.description.data, *self.description.pickled}
+
     def settings(self, given: Mapping[str, Any], trust: bool) -> dict[str, Any]:
         """Return the saved settings; those in `given` replace them."""
         data = {key: decode(value) for key, value in self.description.data.items() if key not in given}

@@ -91,8 +91,9 @@ class SafeSaving(BaseAlgorithm):
             get_system_info()
         if trust and is_from_sb3(path):
             return load_from_sb3(cls, path, env, device, custom_objects, **kwargs)
-        given = {**(custom_objects or {}), **kwargs}
         file = AgentFile(path)
+        # As in Stable-Baselines3, custom objects only replace what the file has.
+        given = {name: value for name, value in (custom_objects or {}).items() if name in file.names} | kwargs
         with file.problems_named():
             data = _USUAL | file.settings(given, trust)
             _require(data)
