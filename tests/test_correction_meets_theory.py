@@ -134,4 +134,6 @@ def test_a_control_variate_weighs_as_much_as_it_explains(quality: str, low: floa
     estimator.prepare(rollout)  # type: ignore[arg-type]
     assert low <= float(estimator.control_weight) <= high
     if quality == "true":
+        known = torch.tensor(values[states[:, 1:]])
+        torch.testing.assert_close(rollout.bootstrap, known, rtol=0, atol=1e-9)  # true values need no correction
         np.testing.assert_allclose(rollout.advantages, exact[states[:, :-1], actions], rtol=0, atol=1e-9)

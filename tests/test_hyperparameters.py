@@ -34,12 +34,13 @@ OTHER_VALUES = {
 @pytest.mark.parametrize("name", OURS)
 def test_an_option_of_ours_is_an_argument_an_attribute_and_part_of_a_file(name: str, tmp_path: Path) -> None:
     value = OTHER_VALUES[name]
-    model = dae.PPO("MlpPolicy", "CartPole-v1", **{name: value})
+    needed = {"minibatches": "segments"} if name == "drop_last" else {}
+    model = dae.PPO("MlpPolicy", "CartPole-v1", **{name: value}, **needed)
     assert getattr(model, name) == getattr(model.options, name) == value
     model.save(tmp_path / "agent.zip")
     assert getattr(dae.PPO.load(tmp_path / "agent.zip").options, name) == value
     with pytest.raises(InvalidValue, match=f"{name} is 'x': it must be"):
-        dae.PPO("MlpPolicy", "CartPole-v1", **{name: "x"})
+        dae.PPO("MlpPolicy", "CartPole-v1", **{name: "x"}, **needed)
 
 
 @pytest.mark.parametrize("name", OURS)

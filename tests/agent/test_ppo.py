@@ -174,7 +174,9 @@ def test_a_minibatch_that_is_no_multiple_of_a_row_is_announced() -> None:
 
 
 def test_rows_of_one_step_without_correction_are_announced() -> None:
-    with pytest.warns(UserWarning, match="look one step ahead if correction=0: pass row_length=None"):
+    with pytest.warns(
+        UserWarning, match="row_length=1 lets DAE look one step ahead if correction=0: pass row_length=None"
+    ):
         dae.PPO("MlpPolicy", "CartPole-v1", correction=0)
 
 

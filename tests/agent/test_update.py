@@ -24,7 +24,8 @@ def cut_cartpole() -> Any:
 
 def collected(advantage: str, **changes: Any) -> dae.PPO:
     """An agent that has just collected a rollout with terminated, truncated and unfinished episodes."""
-    arguments = SETTINGS | {"n_steps": N_STEPS, "batch_size": 2 * N_STEPS, "n_epochs": 3, "seed": 1} | changes
+    arguments = SETTINGS | {"n_steps": N_STEPS, "batch_size": 2 * N_STEPS, "n_epochs": 3, "seed": 1}
+    arguments |= ({} if advantage == "gae" else {"row_length": None}) | changes
     model = dae.PPO("MlpPolicy", cut_cartpole(), advantage=advantage, **arguments)
     _, callback = model._setup_learn(N_ENVS * N_STEPS * 10)
     model.collect_rollouts(model.env, callback, model.rollout_buffer, N_STEPS)
@@ -52,6 +53,9 @@ def test_an_update_equals_the_reference(advantage: str, correction: float, row_l
     with torch.no_grad():
         model.policy.action_net.weight.normal_(std=0.3, generator=torch.Generator().manual_seed(0))
     rollout = model.rollout_buffer
+    if correction:  # an acting network that explains something, so that its weight is neither 0 nor 1
+        errors = rollout.rewards - rollout.values + 0.97 * rollout.bootstrap * ~rollout.terminated
+        rollout.critic.zero_().scatter_(-1, rollout.actions.reshape(N_ENVS, N_STEPS, 1), 3 * errors.unsqueeze(-1))
     names = (
         "observations",
         "actions",
@@ -72,6 +76,7 @@ def test_an_update_equals_the_reference(advantage: str, correction: float, row_l
     orders = [np.random.permutation(N_ENVS * N_STEPS // length) for _ in range(3)]  # noqa: NPY002
     set_random_seed(3)
     model.train()
+    assert not correction or 0.05 < float(model.estimator.control_weight) < 0.95
     expected = update(
         before,
         data,

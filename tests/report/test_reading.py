@@ -38,6 +38,8 @@ def test_scores_are_binned_by_the_frame_in_which_an_episode_ended() -> None:
     lengths = np.array([5, 10, 20, 960, 900])  # ended after 5, 15, 35, 995 and 1895 frames of completed episodes
     curve = bin_scores(Episodes(scores, lengths, scores, frames), 1000, "episodes")
     assert curve[[0, 1, 3, 99]].tolist() == [1.0, 2.0, 5.0, 8.0]
+    curve = bin_scores(Episodes(scores, lengths, scores, frames), 4000, "episodes", frames_per_step=4)
+    assert curve[[0, 1, 3, 99]].tolist() == [1.0, 2.0, 5.0, 8.0], "lengths are in steps of the agent"
 
 
 def cut(folder: Path) -> None:

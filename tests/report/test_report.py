@@ -129,7 +129,7 @@ def test_what_is_behind_the_papers_numbers_is_told_unless_the_runs_have_it_too(t
     page = (report / "index.html").read_text()
     assert "Known differences behind the paper&#39;s numbers" in page
     assert "GAE&#39;s networks had 64-64 layers" in page
-    assert "bootstrapped with 0" in page
+    assert "minibatches were whole segments" in page
     assert "Seaquest was that of MinAtar 1.0.10" not in page, "it was not run"
     as_the_authors: dict[str, Any] = {"bootstrap_truncations": False, "minatar_version": "1.0.10"}
     segments = {"minibatches": "segments", "drop_last": True}
@@ -142,13 +142,13 @@ def test_what_is_behind_the_papers_numbers_is_told_unless_the_runs_have_it_too(t
         analysis = analyse(read_results(find_runs([tmp_path / name])))
         (domain,) = analysis.cells.values("domain")
         told[name] = behind_the_numbers(analysis.cells, domain)
-    assert [text.split()[0] for text in told["a"]] == ["minibatches", "episodes", "Seaquest"]
+    assert [text.split()[0] for text in told["a"]] == ["minibatches", "Seaquest"]
     assert told["b"] == told["c"] == []
     banner = analyse(read_results(find_runs([tmp_path / "b"]))).departures
-    assert "bootstrap_truncations False (the paper: True)" in banner[0]
-    assert "minatar_version 1.0.10 (the paper: 1.0.15)" in banner[0]
+    assert "bootstrap_truncations False (default: True)" in banner[0]
+    assert "minatar_version 1.0.10 (default: 1.0.15)" in banner[0]
     assert "extra_mlp True (the paper: False)" in banner[0]
-    assert "minibatches segments (the paper: rows)" in banner[0]
+    assert "minibatches segments (default: rows)" in banner[0]
 
 
 def test_curves_against_the_frames_of_completed_episodes(tmp_path: Path) -> None:

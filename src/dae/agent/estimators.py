@@ -133,7 +133,7 @@ class DAE(AdvantageEstimator):
         (1 − c) Â_t + c (GAE_t − w Σ_{k ≥ 1} (γλ)^k Â'_{t+k})
 
     where the prime marks the network that acted: c = 0 is DAE, c = 1 is GAE with Â' as a control variate. Its weight w,
-    from 0 to 1, is how much of GAE's noise Â' explains in the rollout.
+    from 0 to 1, is the slope of GAE's noise on the sums of Â' in the rollout: the multiple that removes most of it.
     """
 
     info = catalog.DAE
@@ -142,6 +142,7 @@ class DAE(AdvantageEstimator):
     loss = staticmethod(dae_loss)
 
     def prepare(self, rollout: Rollout) -> None:
+        self.control_weight = 0.0
         if not self.correction:
             return
         assert rollout.critic is not None

@@ -33,7 +33,7 @@ class PPO(PPOInterface):
     arguments, and `dae.catalog` what estimators have in place of their defaults.
 
     For separate actor and critic networks pass `policy_kwargs={"share_features_extractor": False}`. DAE, Duel and
-    Indirect train on rows of `row_length` steps of one actor, which bootstrap where they are cut.
+    Indirect train on rows of `row_length` steps of one actor, which bootstrap where they are cut, or on whole segments.
 
     Started by torchrun, with a process group, several processes train one agent: each has its own `env` and takes
     `batch_size` of its frames for a minibatch; the update is that of all of them (`dae.agent.parallel`), and
@@ -206,7 +206,7 @@ class PPO(PPOInterface):
         return kl_coef * divergence - objective, (approximate_kl, clipped)
 
     def _log_update(self, statistics: Tensor, clip_range: float) -> None:
-        """Record what Stable-Baselines3's PPO records; the only time an update waits for the device."""
+        """Record what Stable-Baselines3's PPO records; but for segments, an update waits for the device only here."""
         policy, critic, entropy, loss, kl, clipped = parallel.average(statistics.mean(0)).tolist()
         rollout = self.rollout_buffer
         targets = rollout.returns

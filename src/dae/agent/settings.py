@@ -7,6 +7,7 @@ from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.utils import LinearSchedule
 
+from dae.agent import parallel
 from dae.agent.policy import acts_in_its_own_way
 from dae.catalog import DAE, GAE, EstimatorInfo, default_settings
 from dae.errors import InvalidValue
@@ -80,13 +81,20 @@ def check_model(model: "PPOInterface") -> None:
         )
     in_steps, in_segments = estimator.batching == "steps", model.options.minibatches == "segments"
     meaningless = {"correction": not info.takes_correction, "row_length": in_steps, "minibatches": in_steps}
+    if model.options.drop_last is True and not in_segments:
+        raise InvalidValue("drop_last=True has no meaning without minibatches='segments'; leave it out")
+    if in_segments and parallel.size() > 1:
+        raise InvalidValue(
+            f"minibatches='segments': {parallel.size()} processes would have different numbers of them; use 'rows'"
+        )
     for name, is_so in meaningless.items():
         value = getattr(model, name)
         if is_so and value != getattr(PPOOptions(), name):
             raise InvalidValue(f"{name}={value!r} has no meaning for advantage={info.name!r}; leave it out")
-    if (model.correction, model.options.row_length) == (0, 1) and not in_segments:
+    one_step = (model.correction, model.options.row_length) == (0, 1) and not in_segments
+    if info.takes_correction and one_step and model.n_steps > 1:
         warnings.warn(
-            "row_length=1 lets DAE and Duel look one step ahead if correction=0: pass row_length=None for whole rows",
+            f"row_length=1 lets {info.label} look one step ahead if correction=0: pass row_length=None for whole rows",
             stacklevel=2,
         )
     check_arguments(vars(model))
@@ -118,7 +126,7 @@ def _check_batch_size(model: "PPOInterface") -> None:
             f"{model.advantage!r} trains on whole rows, so minibatches have {model.batch_size - left_over} frames",
             stacklevel=2,
         )
-    if not rows and frames % model.batch_size:
+    if (not rows or length == 1) and frames % model.batch_size:
         warnings.warn(
             f"batch_size={model.batch_size} does not divide the {frames} frames of a rollout "
             f"(n_steps={model.n_steps} x {model.n_envs} environments): "

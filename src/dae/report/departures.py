@@ -12,6 +12,9 @@ from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT, preset_settings
 # These are reported with the sizes, or name the cell.
 _NOT_SETTINGS = WITHOUT_EFFECT | {"env", "advantage", "network", "frames", "actors"}
 
+# What the paper does not say.
+_LEFT_OPEN = {"minibatches", "drop_last", "bootstrap_truncations", "minatar_version", "atari_trunk"}
+
 
 class _Behind(NamedTuple):
     """Something that the authors' code did, and the paper's numbers have in them."""
@@ -32,7 +35,7 @@ _BEHIND_THE_NUMBERS = (
     ),
     _Behind(
         "episodes that a time limit ended were bootstrapped with 0 (bootstrap_truncations)",
-        lambda run: not run.bootstrap_truncations,
+        lambda run: run.family.name != "atari" or not run.bootstrap_truncations,
     ),
     _Behind(
         "Seaquest was that of MinAtar 1.0.10, with one step more air (minatar_version)",
@@ -88,7 +91,11 @@ def _other_settings(cell: Cell) -> list[str]:
     """Name the settings that differ from the paper's preset."""
     paper, ours = _paper(cell), cell.settings.to_json()
     names = [name for name in SETTING_NAMES if name not in _NOT_SETTINGS]
-    return [f"{name} {ours[name]} (the paper: {paper[name]})" for name in names if ours[name] != paper[name]]
+    return [
+        f"{name} {ours[name]} ({'default' if name in _LEFT_OPEN else 'the paper'}: {paper[name]})"
+        for name in names
+        if ours[name] != paper[name]
+    ]
 
 
 def _paper(cell: Cell) -> dict[str, Any]:

@@ -98,17 +98,17 @@ def read_result(folder: RunFolder, axis: Axis = "frames") -> Result | LeftOut:
         episodes=len(episodes),
         overall=episodes.overall,
         last=episodes.last,
-        curve=bin_scores(episodes, settings.frames, axis),
+        curve=bin_scores(episodes, settings.frames, axis, settings.family.frames_per_step),
         axis=axis,
     )
 
 
-def bin_scores(episodes: Episodes, budget: int, axis: Axis = "frames") -> NDArray[np.float64]:
+def bin_scores(episodes: Episodes, budget: int, axis: Axis = "frames", frames_per_step: int = 1) -> NDArray[np.float64]:
     """Return the mean score of the episodes that ended in each 1 % of the budget, NaN where none did.
 
     What ends after the last frame of the budget (the last iteration, and the finishing phase) is in the last bin.
     """
-    ended = episodes.frames if axis == "frames" else episodes.lengths.cumsum()
+    ended = episodes.frames if axis == "frames" else episodes.lengths.cumsum() * frames_per_step
     place = np.clip((ended - 1) * BINS // budget, 0, BINS - 1)
     count = np.bincount(place, minlength=BINS)
     total = np.bincount(place, episodes.scores, BINS)

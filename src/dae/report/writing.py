@@ -68,6 +68,7 @@ def _summary(analysis: Analysis, tables: Sequence[Table]) -> dict[str, Any]:
         for cell in analysis.cells
     ]
     return {
+        "axis": analysis.axis,
         "departures": analysis.departures,
         "left_out": [vars(left) for left in analysis.left_out],
         "cells": cells,

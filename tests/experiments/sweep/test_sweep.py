@@ -37,7 +37,7 @@ def read(words: list[str]) -> SweepConfig:
     [
         ("minatar", 5 * 2 * 2 * 50, "MinAtar-Asterix-v1/dae-baseline/seed-0"),
         ("atari", 49 * 3 * 2 * 10, "ALE-Alien-v5/dae-baseline/seed-0"),
-        ("ablation", 5 * 3 * 50, "MinAtar-Asterix-v1/dae-baseline/seed-0"),
+        ("ablation", 5 * 4 * 50, "MinAtar-Asterix-v1/dae-baseline/seed-0"),
         ("smoke", 2 * 2 * 2, "MinAtar-Asterix-v1/dae-baseline/seed-0"),
     ],
 )

@@ -21,10 +21,6 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
     """Return the settings of one of several processes that train together: its actors and its part of a minibatch."""
     if processes > 1 and config.implementation == "sb3":
         raise UserError(f"implementation is 'sb3': it trains in one process, not in {processes}")
-    if processes > 1 and config.minibatches == "segments":
-        raise UserError(
-            f"minibatches is 'segments': {processes} processes would have different numbers of them; use rows"
-        )
     for name, number in (("actors", config.actors), ("batch_size", config.batch_size)):
         if number % processes:
             raise UserError(f"{name} is {number}: it must be a multiple of the {processes} processes that share it")
