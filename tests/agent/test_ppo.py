@@ -182,6 +182,7 @@ def test_rows_of_one_step_without_correction_are_announced() -> None:
 
 @pytest.mark.parametrize("advantage", ["dae", "duel", "indirect"])
 @pytest.mark.filterwarnings("ignore:batch_size=64 is not a multiple:UserWarning")
+@pytest.mark.filterwarnings("ignore:batch_size=.* does not divide:UserWarning")
 @pytest.mark.parametrize("sizes", [(2048, 64), (40, 64), (7, 3), (1, 1)], ids=str)
 def test_any_sizes_that_sb3_takes_train(advantage: str, sizes: tuple[int, int]) -> None:
     """Most agents of Stable-Baselines3 have rows longer than a minibatch: these are cut."""
