@@ -5,10 +5,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from dae.errors import InvalidValue, nearest
 from dae.hyperparameters import SB3_DEFAULTS, as_settings
+
+Batching = Literal["steps", "trajectories"]
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,17 @@ class EstimatorInfo:
     paper: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     action_spaces: tuple[str, ...] = ("Discrete",)  # the classes of gymnasium that it works for, by name
+    batching: Batching = "trajectories"  # what its minibatches are made of
     takes_correction: bool = False
     models_all_actions: bool = True  # `model.advantages` works
     trains_agents: bool = True  # False: only in the chain experiment
     compared_with: tuple[str, ...] = ("gae", "dae")  # reports compare it with these
+
+    @property
+    def ignores(self) -> list[str]:
+        """The options of PPO that have no meaning for it."""
+        of_rows = ["row_length", "minibatches", "drop_last"] if self.batching == "steps" else []
+        return of_rows if self.takes_correction else ["correction", *of_rows]
 
     def accepts(self, action_space: object) -> bool:
         """Say whether the estimator works for an action space of gymnasium."""
@@ -60,6 +69,7 @@ GAE = add(
         Colour("#d55e00", "#f28e4b"),
         paper={"n_epochs": 4, "vf_coef": 0.5, "max_grad_norm": 0.5, "gae_lambda": 0.95},
         action_spaces=(*ENUMERABLE, "Box"),
+        batching="steps",
         models_all_actions=False,
         compared_with=(),
     )

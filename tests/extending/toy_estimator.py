@@ -22,10 +22,10 @@ class RunningMean(AdvantageEstimator):
         paper={"n_epochs": 1},
         defaults={"n_epochs": 1},
         action_spaces=("Discrete", "Box"),
+        batching="steps",
         models_all_actions=False,
         compared_with=("gae",),
     )
-    batching = "steps"
 
     decay: float = 0.5  # an option of its own
 

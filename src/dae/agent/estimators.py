@@ -15,7 +15,7 @@ from dae import catalog
 from dae.agent import parallel
 from dae.agent.actions import Choices
 from dae.agent.policy import HeadName, Heads
-from dae.agent.rollout import Batch, Batching, Rollout, ends_of
+from dae.agent.rollout import Batch, Rollout, ends_of
 from dae.catalog import EstimatorInfo
 from dae.core import dae_loss, duel_loss, gae, indirect_loss, later_advantages, normalize_advantages
 from dae.errors import InvalidValue
@@ -33,14 +33,13 @@ class Estimate:
 class AdvantageEstimator(ABC):
     """An estimator works once per rollout (`prepare`), at every minibatch (`__call__`), or both.
 
-    `info` describes it to the rest of the program, `batching` says what minibatches it needs, `head` which output the
+    `info` describes it to the rest of the program, also what minibatches it needs; `head` says which output the
     policy's critic must have besides the value, `clips_values` whether it uses `value_clip_range`. A new one is a
     subclass with the decorator `register_estimator`. Subclasses are dataclasses: the fields are the estimator's own
     options, which are saved with an agent; anything else that it learns is its `state`.
     """
 
     info: ClassVar[EstimatorInfo]
-    batching: ClassVar[Batching]
     head: ClassVar[HeadName | None] = None
     clips_values: ClassVar[bool] = False
 
@@ -52,9 +51,7 @@ class AdvantageEstimator(ABC):
         # These may follow a schedule: PPO sets them before each update.
         self.value_clip_range: float | None = None
         self.correction = 0.0
-        self.control_weight: Tensor | float = (
-            0.0  # of a corrected DAE's advantages as a control variate, in the last update
-        )
+        self.control_weight: Tensor | float = 0.0  # what the last update gave to Â as a control variate
 
     @property
     def options(self) -> dict[str, Any]:
@@ -102,7 +99,6 @@ class GAE(AdvantageEstimator):
     """Generalised advantage estimation: prepared once per rollout, learned from shuffled steps."""
 
     info = catalog.GAE
-    batching = "steps"
     clips_values = True
 
     def prepare(self, rollout: Rollout) -> None:
@@ -137,7 +133,6 @@ class DAE(AdvantageEstimator):
     """
 
     info = catalog.DAE
-    batching = "trajectories"
     head = "advantage"
     loss = staticmethod(dae_loss)
 
@@ -193,7 +188,6 @@ class Indirect(AdvantageEstimator):
     """The indirect ablation: learn Q and V separately, and take their difference."""
 
     info = catalog.INDIRECT
-    batching = "trajectories"
     head = "q"
 
     def __call__(self, heads: Heads, batch: Batch) -> Estimate:

@@ -169,7 +169,7 @@ class PPO(PPOInterface):
         options = self.options
         if options.minibatches == "segments":
             return self.rollout_buffer.segments(self.batch_size, drop_last=options.drop_last)
-        return self.rollout_buffer.minibatches(self.estimator.batching, self.batch_size, options.row_length)
+        return self.rollout_buffer.minibatches(self.estimator.info.batching, self.batch_size, options.row_length)
 
     def _clip_gradients(self) -> Tensor:
         """Clip the gradient to a norm of at most `max_grad_norm`; return its norm before clipping."""

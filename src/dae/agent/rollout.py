@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +14,8 @@ from torch import Tensor
 
 from dae.agent.actions import Choices
 from dae.agent.policy import Acted
+from dae.catalog import Batching
 from dae.errors import InvalidValue
-
-Batching = Literal["steps", "trajectories"]
 
 
 @dataclass

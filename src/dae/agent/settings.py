@@ -79,18 +79,17 @@ def check_model(model: "PPOInterface") -> None:
             f"kl_coef={model.options.kl_coef!r} needs the probabilities of all actions, which {what} does not give: "
             "leave kl_coef out to clip instead"
         )
-    in_steps, in_segments = estimator.batching == "steps", model.options.minibatches == "segments"
-    meaningless = {"correction": not info.takes_correction, "row_length": in_steps, "minibatches": in_steps}
+    for name in info.ignores:
+        value = getattr(model, name)
+        if value != getattr(PPOOptions(), name):
+            raise InvalidValue(f"{name}={value!r} has no meaning for advantage={info.name!r}; leave it out")
+    in_segments = model.options.minibatches == "segments"
     if model.options.drop_last is True and not in_segments:
         raise InvalidValue("drop_last=True has no meaning without minibatches='segments'; leave it out")
     if in_segments and parallel.size() > 1:
         raise InvalidValue(
             f"minibatches='segments': {parallel.size()} processes would have different numbers of them; use 'rows'"
         )
-    for name, is_so in meaningless.items():
-        value = getattr(model, name)
-        if is_so and value != getattr(PPOOptions(), name):
-            raise InvalidValue(f"{name}={value!r} has no meaning for advantage={info.name!r}; leave it out")
     one_step = (model.correction, model.options.row_length) == (0, 1) and not in_segments
     if info.takes_correction and one_step and model.n_steps > 1:
         warnings.warn(
@@ -110,7 +109,7 @@ def check_model(model: "PPOInterface") -> None:
 
 def _check_batch_size(model: "PPOInterface") -> None:
     frames = model.n_steps * model.n_envs
-    rows = model.estimator.batching == "trajectories"
+    rows = model.estimator.info.batching == "trajectories"
     if model.normalize_advantage and not rows and min(frames, model.batch_size) < 2:
         raise InvalidValue(
             f"a minibatch holds {min(frames, model.batch_size)} frame: normalising advantages needs at least 2; "

@@ -76,13 +76,15 @@ class Comparison:
     def notes(self) -> list[str]:
         """Say where the two differ in more than the estimator."""
         found = defaultdict(list)
+        own = {*as_settings(dict.fromkeys(set_by_the_paper())), "frames"}
+        own |= {*describe(self.first).ignores, *describe(self.second).ignores}
         for a, b in self.cells:
             told = []
             if len(a.runs) != len(b.runs):
                 told.append(f"{plural(len(a.runs), 'seed')} against {len(b.runs)}")
             if a.frames != b.frames:
                 told.append(f"{count_text(a.frames)} frames against {count_text(b.frames)}")
-            told += differences(a.settings, b.settings, but={*as_settings(dict.fromkeys(set_by_the_paper())), "frames"})
+            told += differences(a.settings, b.settings, but=own)
             if told:
                 found["; ".join(told)].append(a.key.env)
         who = f"{method_name(self.first)} and {method_name(self.second)} ({self.network})"

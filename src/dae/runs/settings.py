@@ -86,8 +86,10 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
         """Refuse settings that do not go together; those that concern the environment are checked when it is made."""
         require_estimator(self.advantage)
         self.family.preset(self.preset)
-        if self.correction and not describe(self.advantage).takes_correction:
-            raise InvalidValue(f"correction is {self.correction:g}: it has no meaning for advantage {self.advantage!r}")
+        for name in describe(self.advantage).ignores:
+            value = getattr(self, name)
+            if value != getattr(Hyperparameters, name):
+                raise InvalidValue(f"{name} is {value!r}: it has no meaning for advantage {self.advantage!r}")
         if self.minatar_version != RunSettings.minatar_version and "minatar_version" not in self.family.env_settings:
             raise InvalidValue(f"minatar_version is {self.minatar_version!r}: {self.env} is not a game of MinAtar")
         if self.implementation == "sb3" and self.advantage != "gae":

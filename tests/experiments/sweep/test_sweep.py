@@ -59,6 +59,17 @@ def test_every_run_is_the_command_that_is_written_for_it(tmp_path: Path) -> None
         assert run.config.seed in (3, 4)
 
 
+@pytest.mark.parametrize("setting", ["minibatches=segments", "row_length=8", "correction=0.5"])
+def test_what_has_no_meaning_for_an_estimator_is_refused_before_anything_runs(
+    setting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sweep", "minatar", "--settings", setting, "--out", str(tmp_path / "runs"), "--dry-run"]
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "it has no meaning for advantage 'gae'" in told
+
+
 def test_processes_train_the_runs_and_a_run_that_fails_does_not_stop_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,6 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO, networks
-from dae.agent.estimators import ESTIMATORS
 from dae.agent.reference import ReferencePPO
 from dae.agent.settings import falling
 from dae.catalog import describe
@@ -26,7 +25,7 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
             raise UserError(f"{name} is {number}: it must be a multiple of the {processes} processes that share it")
     length = min(config.row_length or config.steps, config.steps)
     rows = config.batch_size // length
-    in_rows = ESTIMATORS[config.advantage].batching == "trajectories"
+    in_rows = describe(config.advantage).batching == "trajectories"
     if in_rows and processes > 1 and (rows == 0 or rows % processes):
         raise UserError(
             f"batch_size is {config.batch_size}: for advantage {config.advantage!r} and {processes} processes it must "
