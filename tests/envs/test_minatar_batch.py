@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import dae
-from dae.envs.minatar import GAMES, BatchStep, MinAtarBatch
+from dae.envs.minatar import GAMES, BatchStep, MinAtarBatch, breakout
 from dae.envs.minatar.loops import compiled, start_range, step_range
 from dae.envs.minatar.rng import random_streams, uniform
+from dae.envs.minatar.state import state_dtype
 
 STICKY = {"sticky_action_prob": 0.1, "difficulty_ramping": True}
 
@@ -55,7 +56,8 @@ def test_results_do_not_depend_on_grouping(game: str) -> None:
 def test_seeds_and_indices_give_different_streams_that_look_uniform() -> None:
     words = np.stack([np.stack(random_streams([seed], np.arange(64)), -1) for seed in range(64)])
     assert len(np.unique(words.reshape(-1, 2), axis=0)) == 64 * 64
-    states = np.zeros(64 * 64, [("rng0", np.uint64), ("rng1", np.uint64)])
+    # A game's own record: numba would use code compiled for a record of two words for all games, and warn.
+    states = np.zeros(64 * 64, state_dtype(breakout.FIELDS))
     states["rng0"], states["rng1"] = words.reshape(-1, 2).T
     draws = np.array([[uniform(s) for _ in range(20)] for s in states])
     counts = np.histogram(draws, bins=20, range=(0, 1))[0]
