@@ -4,12 +4,15 @@ import base64
 import json
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 from gymnasium import spaces
 
 from dae.errors import InvalidValue, one_line
+
+T = TypeVar("T")
 
 
 class NotData(TypeError):
@@ -70,7 +73,17 @@ def to_bytes(value: Any) -> bytes:
 
 def from_bytes(content: bytes) -> Any:
     """Return the value that `to_bytes` wrote."""
-    return decode(json.loads(content))
+    return decode(parse_json(content, Any))
+
+
+def parse_json(content: bytes, kind: type[T]) -> T:
+    """Return the value of a JSON text, as values of a type; what is no such text is `BadData`, however it is wrong."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadData(one_line(error)) from error
+    except RecursionError:
+        raise BadData("it is nested too deeply") from None
 
 
 def _array_arguments(array: Any) -> tuple[Any, ...]:

@@ -1,7 +1,12 @@
 """Run folders as they come: whole, cut, doubled, and of others."""
 
+import ctypes
 import json
+import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +57,22 @@ def lose_a_line(folder: Path) -> None:
     (folder / "monitor.csv").write_text("".join(lines[:-1]))
 
 
+def replace(path: Path, make: Callable[[Path], object]) -> None:
+    path.unlink()
+    make(path)
+
+
+def rewrite(path: Path, old: str, new: str) -> None:
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def set_rows(folder: Path, rows: list[str]) -> None:
+    (folder / "monitor.csv").write_text("\n".join(["#{}", "r,l,t,frames", *rows, ""]))
+
+
 SPOILED = {
-    "no monitor": (lambda f: (f / "monitor.csv").unlink(), "torn", "no monitor.csv"),
+    "no monitor": (lambda f: (f / "monitor.csv").unlink(), "torn", "monitor.csv is missing"),
     "empty monitor": (lambda f: (f / "monitor.csv").write_text(""), "torn", "ends within a line"),
     "torn header": (lambda f: (f / "monitor.csv").write_text('#{"t_start"'), "torn", "ends within a line"),
     "torn end": (cut, "torn", "ends within a line"),
@@ -68,7 +87,36 @@ SPOILED = {
     "foreign config": (lambda f: (f / "config.json").write_text('{"a": 1}'), "foreign", "not the config of a run"),
     "newer": (lambda f: (f / "config.json").write_text('{"schema": 99}'), "foreign", "newer version"),
     "no status": (lambda f: (f / "status.json").unlink(), "unfinished", "interrupted"),
-    "odd status": (lambda f: (f / "status.json").write_text("3"), "unfinished", "interrupted"),
+    "odd status": (lambda f: (f / "status.json").write_text("3"), "torn", "status.json cannot be read"),
+    "status without frames": (
+        lambda f: (f / "status.json").write_text('{"state": "finished", "frames": null}'),
+        "torn",
+        "status.json cannot be read",
+    ),
+    "deep status": (lambda f: (f / "status.json").write_text("[" * 100_000), "torn", "status.json cannot be read"),
+    "deep config": (lambda f: (f / "config.json").write_text('{"a":' * 100_000), "foreign", "nested too deeply"),
+    "status is a pipe": (lambda f: replace(f / "status.json", os.mkfifo), "torn", "not a regular file"),
+    "monitor is a device": (
+        lambda f: replace(f / "monitor.csv", lambda path: path.symlink_to("/dev/zero")),
+        "torn",
+        "it is a link",
+    ),
+    "config is a link": (
+        lambda f: (f / "config.json").rename(f / "other") and (f / "config.json").symlink_to(f / "other"),
+        "foreign",
+        "it is a link",
+    ),
+    "giant monitor": (lambda f: os.truncate(f / "monitor.csv", 20 * 2**30), "torn", "more than"),
+    "giant config": (lambda f: os.truncate(f / "config.json", 20 * 2**30), "foreign", "more than"),
+    "surrogate": (
+        lambda f: rewrite(f / "config.json", "MinAtar/Breakout-v1", "\\ud800"),
+        "foreign",
+        "not the config of a run",
+    ),
+    "reversed": (lambda f: set_rows(f, ["1.0,5,0.2,10", "2.0,5,0.1,5"]), "torn", "not in the order"),
+    "negative": (lambda f: set_rows(f, ["1.0,-5,0.2,10", "2.0,5,0.1,15"]), "torn", "no episode can have"),
+    "half a frame": (lambda f: set_rows(f, ["1.0,5,0.2,10.5", "2.0,5,0.1,15"]), "torn", "no episode can have"),
+    "not finite": (lambda f: set_rows(f, ["nan,5,0.2,10", "2.0,5,0.1,15"]), "torn", "no episode can have"),
 }
 
 
@@ -162,3 +210,49 @@ def test_cells_hold_what_differs_in_the_seed_alone(tmp_path: Path) -> None:
         ("e", "duplicate")
     ] * 2
     assert str(tmp_path / "a") in duplicates[0].reason
+
+
+def test_a_score_may_be_any_finite_number(tmp_path: Path) -> None:
+    folder = write_run(tmp_path)
+    set_rows(folder, ["1e300,5,0.2,10", "-18014398509481984.0,5,0.1,15"])
+    result = read_result(RunFolder(folder))
+    assert isinstance(result, Result)
+    assert result.last == pytest.approx(5e299)
+
+
+def test_what_may_not_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    """As root there is nothing that may not be read; so the commands run without that privilege."""
+    good, locked, hidden = (write_run(tmp_path / "runs", seed=seed) for seed in range(3))
+    (locked / "lock").write_text("")
+    (locked / "lock").chmod(0)
+    (locked / "monitor.csv").chmod(0)
+    hidden.chmod(0)
+    try:
+        for command in (["runs", "runs"], ["report", "runs"]):
+            result = subprocess.run(
+                [sys.executable, "-m", "dae", *command],
+                cwd=tmp_path,
+                preexec_fn=without_privileges,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            assert result.returncode == 0, result.stderr
+            assert result.stderr == ""
+            if command[0] == "runs":
+                assert "seed-2" in result.stdout
+        assert "1 run in 1 group of seeds; left out: 1 torn, 1 unreadable" in result.stdout
+        page = (tmp_path / "report" / "index.html").read_text()
+        assert "seed-1" in page
+        assert "seed-2" in page
+        assert "Permission denied" in page
+    finally:
+        hidden.chmod(0o755)
+    assert isinstance(read_result(RunFolder(good)), Result)
+
+
+def without_privileges() -> None:
+    """Take from root the right to read what its owner may not."""
+    system = ctypes.CDLL(None)
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        system.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,33 @@ def test_a_damaged_checkpoint_is_announced_and_the_one_before_it_used(damage: ob
         newest(checkpoints)
     checkpoints.save(Checkpoint(20, PARTS))
     assert newest(checkpoints)[0] == 20, "a damaged one is replaced"
+
+
+def test_damaged_ones_do_not_count_when_old_ones_are_removed(tmp_path: Path) -> None:
+    """Both are damaged, a backup is restored, and the run goes on from there."""
+    checkpoints = saved(tmp_path, 10)
+    shutil.copytree(tmp_path / f"{10:012d}", tmp_path / "backup")
+    checkpoints = saved(tmp_path, 50, 60)
+    for frames in (50, 60):
+        flip(tmp_path / f"{frames:012d}")
+    shutil.move(tmp_path / "backup", tmp_path / f"{10:012d}")
+    for frames, kept in ((20, {10, 20}), (30, {20, 30}), (40, {30, 40})):
+        saved(tmp_path, frames)
+        assert newest(checkpoints)[0] == frames
+        assert {int(path.name) for path in tmp_path.iterdir()} == kept | {50, 60}
+    saved(tmp_path, 50)
+    saved(tmp_path, 60)
+    assert {int(path.name) for path in tmp_path.iterdir()} == {50, 60}
+    assert newest(checkpoints) == (60, [])
+
+
+def test_a_manifest_without_end_and_a_part_that_is_a_pipe_are_damage(tmp_path: Path) -> None:
+    checkpoints = saved(tmp_path, 10, 20, 30)
+    (tmp_path / f"{30:012d}" / "manifest.json").write_bytes(b"[" * 100_000)
+    (tmp_path / f"{20:012d}" / "state.json").unlink()
+    os.mkfifo(tmp_path / f"{20:012d}" / "state.json")
+    with pytest.raises(UserError, match="no checkpoint in"):
+        newest(checkpoints)
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The folder of a run: its lock, its status, its episodes."""
 
 import multiprocessing
+import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,18 @@ import pytest
 from stable_baselines3.common.monitor import load_results
 
 from dae.errors import UserError
-from dae.runs import Episodes, Provenance, RunFolder, RunSettings, State, Status, find_runs, read_episodes
+from dae.runs import (
+    Checkpoint,
+    Episodes,
+    FolderLost,
+    Provenance,
+    RunFolder,
+    RunSettings,
+    State,
+    Status,
+    find_runs,
+    read_episodes,
+)
 from dae.runs.episodes import EpisodeLog
 from tests.processes import wait_until
 
@@ -35,6 +48,62 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
     assert folder.read_status().state is State.INTERRUPTED
     with folder.locked():
         assert folder.is_locked()
+
+
+def test_a_deleted_lock_is_put_back(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.locked():
+        (folder.path / "lock").unlink()
+        assert not folder.is_locked()
+        folder.lock.keep()
+        assert folder.is_locked()
+    assert not folder.is_locked()
+
+
+def test_a_folder_that_another_process_has_taken_is_lost(tmp_path: Path) -> None:
+    first, second = RunFolder(tmp_path), RunFolder(tmp_path)
+    with first.locked():
+        (tmp_path / "lock").unlink()
+        with second.locked(), pytest.raises(FolderLost, match="another process has it now"):
+            first.lock.keep()
+
+
+def test_a_deleted_folder_is_lost_and_not_made_again(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with folder.locked():
+        shutil.rmtree(folder.path)
+        with pytest.raises(FolderLost, match="was deleted or moved"):
+            folder.lock.keep()
+        with pytest.raises(FileNotFoundError):
+            folder.write_status(Status())
+        with pytest.raises(FileNotFoundError):
+            folder.checkpoints.save(Checkpoint(1, {"a": b""}))
+    assert not folder.path.exists()
+
+
+@pytest.mark.parametrize("name", ["lock", "status.json", "learning_curve.png", "checkpoints", "monitor.csv"])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_is_not_a_file_of_the_run_is_not_written_to(name: str, kind: str, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "outside").write_text("mine")
+    if kind == "link":
+        (tmp_path / "run" / name).symlink_to(tmp_path / "outside")
+    else:
+        os.mkfifo(tmp_path / "run" / name)
+    with pytest.raises(UserError, match=rf"{name} is "), RunFolder(tmp_path / "run").locked():
+        pass
+    assert (tmp_path / "outside").read_text() == "mine"
+
+
+def test_lost_episodes_are_not_replaced_by_nothing(tmp_path: Path) -> None:
+    log = EpisodeLog(tmp_path / "monitor.csv", "Some-v0", None)
+    log.append(1.5, 10, 0.25, 128)
+    size = log.flush()
+    log.close()
+    os.truncate(tmp_path / "monitor.csv", size - 5)
+    with pytest.raises(UserError, match="shorter than when the newest checkpoint was taken"):
+        EpisodeLog(tmp_path / "monitor.csv", "Some-v0", size)
+    assert (tmp_path / "monitor.csv").stat().st_size == size - 5
 
 
 def test_episodes_are_read_back_by_us_and_by_sb3(tmp_path: Path) -> None:

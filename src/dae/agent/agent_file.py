@@ -17,6 +17,7 @@ from stable_baselines3.common.utils import get_device
 from torch import Tensor
 
 from dae import __version__
+from dae.agent.finite import NotFiniteError, not_finite
 from dae.errors import InvalidValue, one_line
 from dae.files import write_atomically
 from dae.serialization import NotData, decode, encode
@@ -65,6 +66,9 @@ def write_agent(
             pickled[name] = value
     weights, aliases = _unique(policy)
     moments, groups = _flatten(optimizer)
+    broken = not_finite(weights | moments | dict(estimator_state))
+    if broken is not None:
+        raise NotFiniteError(f"the agent is not saved: its {broken} has NaN or infinity in it")
     description = {
         "format": FORMAT,
         "dae_version": __version__,

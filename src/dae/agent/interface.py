@@ -14,11 +14,13 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, PyTorchObs, Schedule
 from stable_baselines3.common.utils import FloatSchedule
+from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from dae.agent import parallel
 from dae.agent.actions import Choices, require_masks
 from dae.agent.allocator import keep_freed_memory
+from dae.agent.copies import copy_observations
 from dae.agent.estimators import AdvantageEstimator, make_estimator
 from dae.agent.policy import (
     CnnPolicy,
@@ -151,6 +153,12 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         vars(self).update(own)
         if _init_setup_model:
             self._setup_model()
+
+    @staticmethod
+    def _wrap_env(env: GymEnv, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:
+        wrapped = OnPolicyAlgorithm._wrap_env(env, verbose, monitor_wrapper)
+        copy_observations(wrapped)
+        return wrapped
 
     @property
     def options(self) -> PPOOptions:

@@ -16,7 +16,13 @@ from torch import Tensor
 
 from dae.agent import parallel
 from dae.agent.actions import mask_reader, no_masks
-from dae.agent.finite import NotFiniteError, guarded_step, require_finite
+from dae.agent.finite import (
+    NotFiniteError,
+    guarded_step,
+    not_finite,
+    require_finite,
+    require_finite_observations,
+)
 from dae.agent.interface import PPOInterface
 from dae.agent.policy import Acted, Heads, acts_in_its_own_way
 from dae.agent.rollout import Batch, Rollout, ends_of
@@ -53,6 +59,7 @@ class PPO(PPOInterface):
         if self.use_sde:
             self.policy.reset_noise(env.num_envs)
         callback.on_rollout_start()
+        require_finite_observations(self._last_obs, self._steps_taken)
         read_masks = self.mask_reader(env)
         while n_steps < n_rollout_steps:
             if self.use_sde and self.sde_sample_freq > 0 and n_steps % self.sde_sample_freq == 0:
@@ -60,9 +67,10 @@ class PPO(PPOInterface):
             obs_tensor, acted, masks = self.act(self._last_obs, read_masks())  # type: ignore[arg-type]
             actions, values, log_probs = acted.actions.cpu().numpy(), acted.values.unsqueeze(-1), acted.log_prob
             clipped_actions = self.within_bounds(actions)
+            rollout_buffer.add_observations(obs_tensor)  # now: environments may use the array for the next ones
             new_obs, rewards, dones, infos = env.step(clipped_actions)
             self.num_timesteps += env.num_envs * parallel.size()
-            require_finite(new_obs, rewards, self.num_timesteps // (env.num_envs * parallel.size()))
+            require_finite(new_obs, rewards, self._steps_taken)
 
             # Callbacks read these names, as they do in Stable-Baselines3.
             callback.update_locals(locals())
@@ -76,7 +84,7 @@ class PPO(PPOInterface):
             if self.options.bootstrap_truncations:
                 truncated[ended] = [_is_truncated(infos[i]) for i in ended]
             self._bootstrap(np.flatnonzero(truncated), infos, n_steps)
-            rollout_buffer.add(obs_tensor, rewards, dones & ~truncated, truncated, acted, masks)
+            rollout_buffer.add(rewards, dones & ~truncated, truncated, acted, masks)
             n_steps += 1
             self._last_obs = new_obs  # type: ignore[assignment]
             self._last_episode_starts = dones
@@ -88,6 +96,11 @@ class PPO(PPOInterface):
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
+
+    @property
+    def _steps_taken(self) -> int:
+        """Steps that each environment has taken."""
+        return self.num_timesteps // (self.n_envs * parallel.size())
 
     def act(
         self, observations: VecEnvObs, allowed: NDArray[np.bool_] | None
@@ -120,6 +133,7 @@ class PPO(PPOInterface):
         stacked = (
             {key: np.stack([o[key] for o in last]) for key in last[0]} if isinstance(last[0], dict) else np.stack(last)
         )
+        require_finite_observations(stacked, self._steps_taken, cut)
         with torch.no_grad():
             values = self.policy.predict_values(obs_as_tensor(stacked, self.device)).reshape(-1)
         self.rollout_buffer.bootstrap[torch.as_tensor(cut, device=self.device), t] = values
@@ -179,6 +193,10 @@ class PPO(PPOInterface):
         return torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
 
     def _require_finite_update(self, broken: Tensor) -> None:
+        if not_finite(dict(self.policy.named_parameters())) is not None:
+            raise NotFiniteError(
+                f"the weights are not finite after the update at {self.num_timesteps} frames: lower learning_rate"
+            )
         if bool(broken):
             raise NotFiniteError(
                 f"the loss or its gradient was not finite in the update after {self.num_timesteps} frames; the weights "

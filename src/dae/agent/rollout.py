@@ -101,23 +101,25 @@ class Rollout:
     def full(self) -> bool:
         return self.position == self.n_steps
 
+    def add_observations(self, observations: PyTorchObs) -> None:
+        """Store what all actors see before their next step, which `add` completes."""
+        if isinstance(observations, dict):
+            assert isinstance(self.observations, dict)
+            for name, part in observations.items():
+                self.observations[name][:, self.position] = part
+        else:
+            self.observations[:, self.position] = observations  # type: ignore[index]
+
     def add(
         self,
-        observations: PyTorchObs,
         rewards: np.ndarray[Any, Any],
         terminated: np.ndarray[Any, Any],
         truncated: np.ndarray[Any, Any],
         acted: Acted,
         masks: Tensor | None = None,
     ) -> None:
-        """Store one step of all actors."""
+        """Store what all actors did in a step, and what came of it."""
         t = self.position
-        if isinstance(observations, dict):
-            assert isinstance(self.observations, dict)
-            for name, part in observations.items():
-                self.observations[name][:, t] = part
-        else:
-            self.observations[:, t] = observations  # type: ignore[index]
         self.actions[:, t] = acted.actions.reshape(self.actions[:, t].shape)
         self.rewards[:, t] = torch.as_tensor(rewards, device=self.device)
         self.terminated[:, t] = torch.as_tensor(terminated, device=self.device)

@@ -1,16 +1,19 @@
 """Exact snapshots of gymnasium environments whose whole state is plain attributes (classic control and the like)."""
 
+import random
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import torch
 from gymnasium.envs.registration import EnvSpec
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
-from dae.serialization import NotData, encode, from_bytes, to_bytes
+from dae.serialization import BadData, NotData, encode, from_bytes, to_bytes
 
 # Types of attributes that stay the same while an environment runs.
 _FIXED = (gym.Space, EnvSpec, types.FunctionType, types.MethodType, type)
@@ -33,10 +36,22 @@ def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
     content = from_bytes(snapshot)
     for each, layers in zip(env.envs, content["environments"], strict=True):
         for layer, attributes in zip(_chain(each), layers, strict=True):
+            own = _attributes(layer)
             for name, value in attributes.items():
+                if name not in own or not _are_alike(own[name], value):
+                    raise BadData(f"it would change {name} of a {type(layer).__name__}, which is not of its kind")
                 _set(layer, name, value)
     observations: VecEnvObs = content["observations"]
     return observations
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    """Say whether two values are of one kind: a file must not replace a number by something that is none."""
+    kinds = [
+        bool | int | float | np.bool_ | np.integer | np.floating,
+        *(str, list, tuple, dict, np.ndarray, np.random.Generator),
+    ]
+    return one is None or other is None or any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)
 
 
 def _set(layer: gym.Env[Any, Any], name: str, value: Any) -> None:
@@ -46,22 +61,47 @@ def _set(layer: gym.Env[Any, Any], name: str, value: Any) -> None:
         raise NotData(f"{name} of a {type(layer).__name__} cannot be set") from error
 
 
+def take_generators() -> dict[str, Any]:
+    """Return the states of the generators that a whole program shares."""
+    return {
+        "python_random": random.getstate(),
+        "numpy_random": np.random.get_state(),  # noqa: NPY002 (Stable-Baselines3 draws from it)
+        "torch_random": torch.get_rng_state().numpy(),
+    }
+
+
+def set_generators(states: dict[str, Any]) -> None:
+    """Restore the generators; those of Python are not in the checkpoints of older versions."""
+    if "python_random" in states:
+        random.setstate(states["python_random"])
+    np.random.set_state(states["numpy_random"])  # noqa: NPY002
+    torch.set_rng_state(torch.from_numpy(states["torch_random"]))
+
+
 def play_on_alike(first: VecEnv, second: VecEnv) -> bool:
-    """Test it: after a snapshot of the first is restored into the second, both must continue identically."""
+    """Test it: after a snapshot of the first is restored into the second, both must continue identically.
+
+    Some environments draw from a generator only when they are reset, so both are reset on the way.
+    """
     first.action_space.seed(0)
-    before = [np.array([first.action_space.sample()]) for _ in range(20)]
-    after = [np.array([first.action_space.sample()]) for _ in range(100)]
+    actions = [np.array([first.action_space.sample()]) for _ in range(120)]
+    before, after = actions[:20], [*actions[20:60], None, *actions[60:90], None, *actions[90:]]
+    generators = take_generators()
     try:
         first.reset()
         observations = _play(first, before)[-1][0]
-        shown = restore_snapshot(second, take_snapshot(first, observations))
-        steps = zip(_play(first, after), _play(second, after), strict=True)
+        snapshot, drawn = take_snapshot(first, observations), take_generators()
+        expected = _play(first, after)
+        shown = restore_snapshot(second, snapshot)
+        set_generators(drawn)
+        steps = zip(expected, _play(second, after), strict=True)
         return _equal(observations, shown) and all(
             _equal(a, b) for one, two in steps for a, b in zip(one, two, strict=True)
         )
-    except (NotData, _EnvironmentFailed):
+    except (NotData, BadData, _EnvironmentFailed):
         return False
     finally:
+        set_generators(generators)
         first.close()
         second.close()
 
@@ -70,10 +110,10 @@ class _EnvironmentFailed(Exception):
     """What an environment raises here it will raise in training, where it is reported."""
 
 
-def _play(env: VecEnv, actions: list[Any]) -> list[tuple[Any, ...]]:
-    """Return observations, rewards and ends of all steps."""
+def _play(env: VecEnv, actions: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return observations, rewards and ends of all steps; where the action is None, what a reset shows."""
     try:
-        return [env.step(action)[:3] for action in actions]
+        return [(env.reset(),) if action is None else env.step(action)[:3] for action in actions]
     except Exception as error:
         raise _EnvironmentFailed from error
 
@@ -83,7 +123,7 @@ def _chain(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
     layers = [env]
     while isinstance(layers[-1], gym.Wrapper):
         layers.append(layers[-1].env)
-    return layers
+    return [layer for layer in layers if getattr(type(layer), "has_state", True)]
 
 
 def _attributes(layer: gym.Env[Any, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from dae.agent import PPO
 from dae.envs import make_vec_env
 from dae.errors import UserError, one_line
+from dae.files import replacing
 from dae.runs import RunSettings
 
 _HEIGHT, _PANEL = 300, 260
@@ -58,10 +59,9 @@ def record_episode(
     largest = max((float(np.abs(thought.bars).max(initial=0)) for _, _, thought in moments), default=0) or 1.0
     frames = [_compose(picture, score, thought, names, largest) for picture, score, thought in moments]
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".mp4":
-        _write_mp4(path, frames, fps)
-    else:
-        _write_gif(path, frames, fps)
+    write = _write_mp4 if path.suffix == ".mp4" else _write_gif
+    with replacing(path) as temporary:
+        write(temporary, frames, fps)
     return score
 
 

@@ -38,6 +38,8 @@ class PlayConfig:
 def play(config: PlayConfig) -> int:
     """Print mean ± standard error of the scores, and write a film."""
     run = load_run(config.run)
+    if config.out is None:
+        run.folder.require_plain()
     env = make_vec_env(run.config.env, min(config.episodes, 64), config.seed, **run.config.env_options)
     player = _Player(run.model, env)
     scores, lengths = evaluate_policy(

@@ -13,7 +13,7 @@ from dae.report.normalising import Normalised, normalise
 from dae.report.reading import Axis, LeftOut, Result
 from dae.report.text import plural
 
-KINDS = ("unfinished", "torn", "foreign", "duplicate", "without a score")
+KINDS = ("unfinished", "torn", "foreign", "duplicate", "unreadable", "without a score")
 
 
 @dataclass(frozen=True)

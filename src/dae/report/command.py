@@ -6,7 +6,7 @@ from pathlib import Path
 import tyro
 
 from dae.report.analysis import analyse
-from dae.report.reading import Axis, read_results
+from dae.report.reading import Axis, LeftOut, read_results
 from dae.report.writing import write_report
 from dae.runs import find_runs
 from dae.terminal.progress import WorkProgress
@@ -26,10 +26,11 @@ class ReportConfig:
 
 def report(config: ReportConfig) -> int:
     """Read the runs, say which count, and write the report."""
-    folders = find_runs(config.runs)
+    unreadable: list[LeftOut] = []
+    folders = find_runs(config.runs, lambda path, reason: unreadable.append(LeftOut(path, "unreadable", reason)))
     with WorkProgress(len(folders), 0, "runs") as progress:
         records = read_results(folders, lambda: progress.advance(1, "reading", ""), config.axis)
-    analysis = analyse(records)
+    analysis = analyse([*records, *unreadable])
     print(analysis.counted)
     for line in analysis.departures:
         print(f"not the paper's size: {line}")

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.errors import UserError
+from dae.errors import UserError, one_line
 from dae.runs import Episodes, Provenance, RunFolder, RunSettings, State
 
 BINS = 100  # of the learning curve: each is 1 % of the frames, as the normalisation uses too
@@ -41,7 +41,7 @@ class LeftOut:
     """A folder that does not count, and why."""
 
     path: str
-    kind: str  # unfinished, torn, foreign, duplicate, or without a score
+    kind: str  # unfinished, torn, foreign, duplicate, unreadable, or without a score
     reason: str
 
 
@@ -71,7 +71,14 @@ def read_results(
 
 
 def read_result(folder: RunFolder, axis: Axis = "frames") -> Result | LeftOut:
-    """Read one folder."""
+    """Read one folder; whatever is wrong with it, others can still be read."""
+    try:
+        return _read_result(folder, axis)
+    except OSError as problem:
+        return LeftOut(str(folder.path), "unreadable", one_line(problem))
+
+
+def _read_result(folder: RunFolder, axis: Axis) -> Result | LeftOut:
     path = str(folder.path)
     if not folder.exists:
         return LeftOut(path, "torn", "it has no config.json")
@@ -79,15 +86,15 @@ def read_result(folder: RunFolder, axis: Axis = "frames") -> Result | LeftOut:
         settings, made_with = folder.read_config()
     except UserError as problem:
         return LeftOut(path, "foreign", str(problem))
-    except OSError as problem:
-        return LeftOut(path, "torn", str(problem))
     status = folder.read_status()
+    if status.state is State.UNKNOWN:
+        return LeftOut(path, "torn", status.error or "its status is unknown")
     if status.state is not State.FINISHED:
         so_far = f" after {status.frames:,} of {settings.frames:,} frames" if status.frames else ""
         return LeftOut(path, "unfinished", f"{status.state}{so_far}")
     try:
         episodes = folder.read_all_episodes()
-    except (UserError, OSError) as problem:
+    except UserError as problem:
         return LeftOut(path, "torn", str(problem))
     if not len(episodes):
         return LeftOut(path, "without a score", "no episode has ended")

@@ -1,5 +1,6 @@
 """Checkpoints: named parts in a folder that is either complete and verified or ignored."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -11,11 +12,13 @@ from pathlib import Path
 import msgspec
 
 from dae.errors import UserError
-from dae.files import sync_folder
+from dae.files import read_file, sync_folder
+from dae.serialization import BadData, parse_json
 
 FORMAT = 1
 _MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 2**20
+_LARGEST_PART = 2**36
 _NAME = re.compile(r"\d{12}")
 _PART_NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
 
@@ -63,7 +66,7 @@ class Checkpoints:
         if _is_whole(target):
             return target
         temporary = self.folder / f".saving-{os.getpid()}"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
         self._sweep()
         try:
             temporary.mkdir()
@@ -79,8 +82,7 @@ class Checkpoints:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
         sync_folder(self.folder)
-        for old in self._names()[:-2]:
-            shutil.rmtree(self.folder / old, ignore_errors=True)
+        self._prune()
         return target
 
     def newest(self, announce: Callable[[str], None]) -> Checkpoint | None:
@@ -99,13 +101,26 @@ class Checkpoints:
         return None
 
     def newest_frames(self) -> int:
-        """Return the frames of the newest one, valid or not; 0 if there is none."""
-        return int((self._names() or ["0"])[-1])
+        """Return the frames of the newest one that looks whole, without reading all of it; 0 if there is none."""
+        for name in reversed(self._names()):
+            with contextlib.suppress(_Damaged, OSError):
+                _read_manifest(self.folder / name / _MANIFEST)
+                return int(name)
+        return 0
 
     def _names(self) -> list[str]:
         if not self.folder.is_dir():
             return []
         return sorted(path.name for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+
+    def _prune(self) -> None:
+        """Keep the newest two: damaged ones do not count, and stay for as long as no two newer ones are whole."""
+        whole = 0
+        for name in reversed(self._names()):
+            if whole == 2:
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+            elif _is_whole(self.folder / name):
+                whole += 1
 
     def _sweep(self) -> None:
         """Remove what interrupted saves left behind."""
@@ -138,10 +153,10 @@ def _read(folder: Path) -> Checkpoint:
     for name, expected in manifest.files.items():
         if not _PART_NAME.fullmatch(name):
             raise _Damaged(f"{name!r} is not a valid name of a part")
-        path = folder / name
-        if path.is_symlink() or not path.is_file() or path.stat().st_size != expected.size:
-            raise _Damaged(f"{name} is missing or has the wrong size")
-        parts[name] = path.read_bytes()
+        try:
+            parts[name] = read_file(folder / name, min(expected.size, _LARGEST_PART))
+        except OSError as error:
+            raise _Damaged(f"{name} cannot be read: {error.strerror}") from error
         if _described(parts[name]) != expected:
             raise _Damaged(f"{name} has changed")
     if folder.name != f"{manifest.frames:012d}":
@@ -154,9 +169,9 @@ def _described(content: bytes) -> _Part:
 
 
 def _read_manifest(path: Path) -> _Manifest:
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_MANIFEST:
-        raise _Damaged("its manifest is missing")
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _Damaged("its manifest cannot be read") from error
+        return parse_json(read_file(path, _LARGEST_MANIFEST), _Manifest)
+    except OSError as error:
+        raise _Damaged(f"its manifest cannot be read: {error.strerror}") from error
+    except BadData as error:
+        raise _Damaged(f"its manifest cannot be read: {error}") from error

@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.errors import UserError
+from dae.errors import UserError, one_line
+from dae.files import read_file
 
+_LARGEST = 2**29  # bytes; 20 million episodes
 _COLUMNS = ("r", "l", "t", "frames")  # score, length, seconds, frames
 
 
@@ -49,6 +51,11 @@ class EpisodeLog:
             path.write_text(f"#{header}\n{','.join(_COLUMNS)}\n")
         else:
             with path.open("r+b") as file:
+                if file.seek(0, os.SEEK_END) < resume_at:
+                    raise UserError(
+                        f"{path} is shorter than when the newest checkpoint was taken: episodes are lost; restore it "
+                        "from a backup, or move the run's folder away to start from scratch"
+                    )
                 file.truncate(resume_at)
         self._file = path.open("a", newline="")
 
@@ -66,29 +73,53 @@ class EpisodeLog:
         self._file.close()
 
 
-def read_episodes(path: Path) -> Episodes:
+def read_episodes(path: Path, *, whole: bool = False) -> Episodes:
     """Read an episode file of a run; a torn last line, from a run that was killed just then, is left out.
 
-    Damage anywhere else is an error: a missing score must not look like an episode that never happened.
+    Damage anywhere else is an error: a missing score must not look like an episode that never happened. A file that
+    must be `whole` is there, and has no torn line either.
     """
-    content = path.read_bytes() if path.exists() else b""
-    lines = content[: content.rfind(b"\n") + 1].decode(errors="replace").split("\n", 2)
-    if len(lines) < 3:  # torn within the two lines of the header
+    try:
+        content = read_file(path, _LARGEST)
+    except FileNotFoundError as error:
+        if whole:
+            raise UserError(f"{path} is missing") from error
+        content = b""
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+    if whole and not content.endswith(b"\n"):
+        raise UserError(f"{path} ends within a line")
+    header, _, rest = content[: content.rfind(b"\n") + 1].partition(b"\n")
+    columns, found, rows = rest.partition(b"\n")
+    if not found:  # torn within the two lines of the header
         return _from_table(np.zeros((0, len(_COLUMNS))), _COLUMNS)
-    names = lines[1].split(",")
-    if not set(_COLUMNS) <= set(names):
-        raise UserError(f"{path} is not the episode file of a run: its columns are {lines[1][:80]!r}")
-    if not lines[2]:
+    names = columns.decode(errors="replace").split(",")
+    if not set(_COLUMNS) <= set(names) or not header.startswith(b"#"):
+        raise UserError(f"{path} is not the episode file of a run: its columns are {','.join(names)[:80]!r}")
+    if not rows:
         return _from_table(np.zeros((0, len(names))), names)
     try:
-        table = np.loadtxt(io.StringIO(lines[2]), delimiter=",", comments=None, ndmin=2)
+        table = np.loadtxt(io.BytesIO(rows), delimiter=",", comments=None, ndmin=2)
     except ValueError as error:
-        raise UserError(f"{path} is damaged: {error}") from error
-    if lines[2].count("\n") != len(table) or table.shape[1] != len(names):
+        raise UserError(f"{path} is damaged: {one_line(error)}") from error
+    if rows.count(b"\n") != len(table) or table.shape[1] != len(names):
         raise UserError(f"{path} is damaged: it has lines that are not episodes")
-    if not (np.abs(table) < 2**53).all():  # false for NaN too
-        raise UserError(f"{path} is damaged: it has numbers that no episode can have")
+    _require_possible(path, dict(zip(names, table.T, strict=True)))
     return _from_table(table, names)
+
+
+def _require_possible(path: Path, columns: dict[str, NDArray[np.float64]]) -> None:
+    """Refuse numbers that no run writes."""
+    counts = np.stack([columns["l"], columns["frames"]])
+    possible = (counts >= 1).all() and (counts < 2**53).all() and (counts == counts.round()).all()
+    if (
+        not possible
+        or not (columns["t"] >= 0).all()
+        or not all(np.isfinite(column).all() for column in columns.values())
+    ):
+        raise UserError(f"{path} is damaged: it has numbers that no episode can have")
+    if (np.diff(columns["frames"]) < 0).any():
+        raise UserError(f"{path} is damaged: its episodes are not in the order of their frames")
 
 
 def _from_table(table: NDArray[np.float64], names: Sequence[str]) -> Episodes:

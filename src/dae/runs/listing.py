@@ -5,39 +5,42 @@ from pathlib import Path
 
 import tyro
 
-from dae.errors import UserError
+from dae.errors import UserError, one_line
 from dae.runs.folder import RunFolder, find_runs
 
 
 @dataclass(frozen=True)
 class ListingConfig:
-    """List the runs in a folder: state, frames, score, speed."""
+    """List the runs in a folder: state, frames, frames that a resume would continue at, score, speed."""
 
     folder: tyro.conf.Positional[Path] = Path("runs")
     """Folder that runs are kept in."""
 
 
 def list_runs(config: ListingConfig) -> int:
-    """Print a table of the runs at or below a folder."""
-    rows, foreign = [], 0
-    for folder in find_runs([config.folder]):
+    """Print a table of the runs at or below a folder, and name the folders that are not in it."""
+    left_out: list[tuple[str, str]] = []
+    rows = []
+    for folder in find_runs([config.folder], lambda path, reason: left_out.append((path, reason))):
         try:
             rows.append(_row(folder, config.folder))
-        except UserError:
-            foreign += 1
-    heads = ("run", "state", "frames", "last-100", "frames/s")
+        except (UserError, OSError) as error:
+            left_out.append((str(folder.path), one_line(error)))
+    heads = ("run", "state", "frames", "checkpoint", "last-100", "frames/s")
     print(_table([heads, *rows]) if rows else f"no runs in {config.folder}")
-    if foreign:
-        print(f"{foreign} more with files of a run, but without readable settings")
+    for path, reason in left_out:
+        print(f"left out: {path}: {reason}")
     return 0
 
 
 def _row(folder: RunFolder, root: Path) -> tuple[str, ...]:
     settings, status = folder.read_config().settings, folder.read_status()
+    saved = folder.checkpoints.newest_frames()
     return (
         str(folder.path.relative_to(root)),
         status.state,
         f"{status.frames:,}/{settings.frames:,}",
+        f"{saved:,}" if saved else "-",
         "-" if status.score is None else f"{status.score:.2f}",
         f"{status.frames_per_second:,.0f}" if status.frames_per_second else "-",
     )

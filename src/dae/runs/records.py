@@ -12,6 +12,7 @@ class State(StrEnum):
     FAILED = "failed"
     FINISHED = "finished"
     INTERRUPTED = "interrupted"  # killed: it says that it is running, and no process is
+    UNKNOWN = "unknown"  # its status cannot be read
 
 
 @dataclass(frozen=True)

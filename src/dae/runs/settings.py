@@ -18,7 +18,7 @@ from dae.rules import Rule, check_fields, require, ruled
 from dae.terminal.options import COUNT_WORD, one_of
 
 Settings = TypeVar("Settings", bound="RunSettings")
-ENV_ID = Rule("an environment id, such as MinAtar/Breakout-v1", bool)
+ENV_ID = Rule("an environment id, such as MinAtar/Breakout-v1", lambda name: bool(name) and name.isprintable())
 SEED = Rule("in [0, 2^32)", lambda n: 0 <= n < 2**32)
 SIZE = Rule("an integer in [1, 2^53)", lambda n: 1 <= n < 2**53)  # what JSON and floats hold exactly
 DEVICE = Rule("auto, cpu, mps, cuda or cuda:N", lambda name: bool(re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name)))

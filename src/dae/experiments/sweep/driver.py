@@ -11,17 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dae.envs import family_of
-from dae.errors import InUse
+from dae.errors import InUse, UserError, one_line
 from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs, suites
 from dae.experiments.sweep.display import SweepDisplay
 from dae.experiments.sweep.estimate import describe_plan
 from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
+from dae.files import read_file
 from dae.runs import State, Status
 from dae.runs.settings import require_same
 from dae.terminal.signals import Stopped, StopSignals
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_STOP = 120.0
+_LARGEST_LOG = 2**26
 Standing = Literal["waiting", "running", "elsewhere", "finished", "failed"]
 
 
@@ -86,7 +88,9 @@ class _Sweep:
                         self._step()
             except Stopped as stopped:
                 self._stop()
-                print(f"\nstopped by {stopped}; nothing is lost. The same command continues.", flush=True)
+                print(
+                    f"\nstopped by {stopped}; the same command continues every run at its newest checkpoint", flush=True
+                )
                 return stopped.exit_code
         return self._conclude()
 
@@ -131,7 +135,12 @@ class _Sweep:
             if job.run.folder.is_locked():
                 job.state = "elsewhere"
                 continue
-            job.run.folder.make()
+            try:
+                job.run.folder.make()
+                job.run.folder.require_plain()
+            except UserError as error:
+                job.state, job.problem = "failed", one_line(error)
+                continue
             job.frames_at_start = job.run.folder.checkpoints.newest_frames()
             job.handle, job.state = self._launcher.start(job.run), "running"
             free -= 1
@@ -164,7 +173,7 @@ class _Sweep:
 def _last_words(job: Job) -> str:
     """Return the last line of a run's log: the error that it ended with."""
     try:
-        lines = job.run.folder.log.read_text(errors="replace").split("\n")
+        lines = read_file(job.run.folder.log, _LARGEST_LOG).decode(errors="replace").split("\n")
     except OSError as error:
-        return f"its log cannot be read: {error}"
+        return f"its log cannot be read: {error.strerror}"
     return next((line.strip() for line in reversed(lines) if line.strip()), "its log is empty")

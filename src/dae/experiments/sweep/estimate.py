@@ -57,7 +57,7 @@ def recorded_speeds(root: Path) -> dict[Kind, float]:
     for folder in find_runs([root]) if root.is_dir() else []:
         speed = folder.read_status().frames_per_second
         if speed > 0:
-            with contextlib.suppress(UserError):  # of a folder that is something else
+            with contextlib.suppress(UserError, OSError):  # of a folder that is something else
                 speeds.setdefault(_kind(folder.read_config().settings), []).append(speed)
     return {kind: sum(found) / len(found) for kind, found in speeds.items()}
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dae.agent import PPO, parallel
+from dae.agent.finite import require_finite
 from dae.experiments.config import TrainConfig
 from dae.experiments.training.callback import check_together
 from dae.experiments.training.recorder import Recorder
@@ -23,8 +24,9 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
         check_together(signals)
         for _ in range(steps_between_talks):
             _, acted, _ = agent.act(obs, read_masks())  # type: ignore[arg-type]
-            obs, _, dones, infos = env.step(agent.within_bounds(acted.actions.cpu().numpy()))  # type: ignore[assignment]
+            obs, rewards, dones, infos = env.step(agent.within_bounds(acted.actions.cpu().numpy()))  # type: ignore[assignment]
             frames += per_step
+            require_finite(obs, rewards, frames // per_step)
             recorder.record(np.flatnonzero(dones), infos, frames)
         recorder.write_episodes()
         completed = parallel.broadcast(recorder.completed_frames)

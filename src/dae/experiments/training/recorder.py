@@ -126,6 +126,7 @@ class FolderRecorder(Recorder):
         print(line, flush=True)
 
     def write_status(self, state: State, error: str | None = None) -> None:
+        self._folder.lock.keep()
         self._folder.write_status(
             Status(
                 state=state,
@@ -140,6 +141,7 @@ class FolderRecorder(Recorder):
         )
 
     def save(self, checkpoint: Checkpoint) -> None:
+        self._folder.lock.keep()
         self._folder.checkpoints.save(checkpoint)
 
     def keep_traceback(self) -> str:

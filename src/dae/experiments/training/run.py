@@ -18,7 +18,7 @@ from dae.experiments.training.finishing import play_on
 from dae.experiments.training.recorder import FolderRecorder, Recorder
 from dae.experiments.training.state import Counters, require_as_many_processes, restore, share_checkpoint
 from dae.experiments.training.summary import describe_scores, draw_pictures, next_steps
-from dae.runs import Checkpoint, RunFolder, State
+from dae.runs import Checkpoint, FolderLost, RunFolder, State
 from dae.runs.settings import require_same
 from dae.terminal.boundary import announce
 from dae.terminal.signals import Stopped, StopSignals
@@ -71,7 +71,7 @@ def _run(session: _Session) -> int:
                 play_on(config, agent, recorder, signals)
     except Stopped as stopped:
         return _stop(session, stopped)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # an environment may end the program
         return _fail(session, error)
     recorder.write_status(State.FINISHED)
     return parallel.from_first(lambda: _conclude(session))
@@ -79,25 +79,30 @@ def _run(session: _Session) -> int:
 
 def _stop(session: _Session, stopped: Stopped) -> int:
     """Save the state, and say how to continue."""
-    session.checkpointer.save()
-    session.recorder.write_status(State.STOPPED)
+    try:
+        session.checkpointer.save()
+        session.recorder.write_status(State.STOPPED)
+    except (OSError, FolderLost) as error:
+        announce(f"the last checkpoint could not be written: {one_line(error)}")
+    saved = session.folder.checkpoints.newest_frames()
     session.recorder.say(
-        f"\nstopped by {stopped}; nothing is lost. Continue with: dae train --resume {session.folder.path}"
+        f"\nstopped by {stopped}; it continues at frame {saved:,} with: dae train --resume {session.folder.path}"
     )
     return stopped.exit_code
 
 
-def _fail(session: _Session, error: Exception) -> int:
+def _fail(session: _Session, error: BaseException) -> int:
     """Save the last good state, and report the error in one line; an unexpected one keeps its traceback."""
     foreseen = isinstance(error, NotFiniteError | UserError | OSError)
     message = one_line(error) if foreseen else f"{type(error).__name__}: {one_line(error)}"
     if parallel.size() > 1 and not foreseen:
         message += " (or another process of this run has ended: see its output)"
     details = ""
-    with contextlib.suppress(OSError):  # a full disk is what may have gone wrong
-        session.checkpointer.save()
-        session.recorder.write_status(State.FAILED, message)
-        details = "" if foreseen else session.recorder.keep_traceback()
+    if not isinstance(error, FolderLost):
+        with contextlib.suppress(OSError, FolderLost):  # a full disk is what may have gone wrong
+            session.checkpointer.save()
+            session.recorder.write_status(State.FAILED, message)
+            details = "" if foreseen else session.recorder.keep_traceback()
     announce(f"training stopped after {session.agent.num_timesteps:,} frames: {message}{details}")
     return 1
 
@@ -111,6 +116,7 @@ def _conclude(session: _Session) -> int:
 
 
 def _draw(config: TrainConfig, folder: RunFolder, agent: PPO) -> int:
+    folder.require_plain()
     try:
         print("\n".join(draw_pictures(config, folder, agent)), flush=True)
     except Stopped as stopped:

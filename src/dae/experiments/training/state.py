@@ -1,17 +1,21 @@
 """Everything a run needs to go on as if it had never stopped, taken out of a running agent and put back."""
 
+import contextlib
 import io
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO, parallel
 from dae.agent.saving import LAST_SEEN
-from dae.errors import UserError
+from dae.envs.snapshots import set_generators, take_generators
+from dae.errors import UserError, one_line
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import AGENT, load_agent
 from dae.experiments.training.building import agent_class
@@ -92,9 +96,8 @@ def _take_own(config: TrainConfig, agent: PPO, counters: Counters, *, exact: boo
         "books": vars(counters),
         "recent_episodes": list(agent.ep_info_buffer),
         "episode_starts": agent._last_episode_starts,
-        "torch_random": torch.get_rng_state().numpy(),
         "cuda_random": [s.numpy() for s in torch.cuda.get_rng_state_all()] if agent.device.type == "cuda" else [],
-        "numpy_random": np.random.get_state(),  # noqa: NPY002 (Stable-Baselines3 draws from it)
+        **take_generators(),
     }
     parts = {AGENT: saved.getvalue(), _STATE: to_bytes(state)}
     if exact:
@@ -104,31 +107,55 @@ def _take_own(config: TrainConfig, agent: PPO, counters: Counters, *, exact: boo
 
 def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Checkpoint) -> tuple[PPO, Counters]:
     """Return the agent and the counters as a checkpoint has them, and bring the environments to where they were."""
-    state: dict[str, Any] = from_bytes(checkpoint.parts[_STATE])
-    stored = RunSettings.from_json(state["settings"], folder.checkpoints.folder)
-    require_same(folder.path, stored.to_json(), config.to_json())
-    agent = load_agent(checkpoint, agent_class(config), env=env, device=config.device)
-    counters = Counters(**state["books"])
-    _announce_continuation(folder, checkpoint)
-    if _ENVIRONMENTS in checkpoint.parts:
-        agent._last_obs = config.family.restore_snapshot(env, checkpoint.parts[_ENVIRONMENTS])  # type: ignore[assignment]
-    else:
-        counters.restarts += 1
-        if parallel.rank() == 0:
-            announce(
-                f"{config.env} cannot be restored exactly: its episodes start again with new seeds (restart "
-                f"{counters.restarts}), and episodes that were in progress are not scored"
-            )
-        env.seed((parallel.own_seed(config.seed) + 1_000_003 * counters.restarts) % 2**32)
-        agent._last_obs = env.reset()  # type: ignore[assignment]
-    agent._last_episode_starts = state["episode_starts"]
-    agent.ep_info_buffer = deque(state["recent_episodes"], maxlen=agent._stats_window_size)
-    agent.ep_success_buffer = deque(maxlen=agent._stats_window_size)
-    torch.set_rng_state(torch.from_numpy(state["torch_random"]))
-    if state["cuda_random"] and agent.device.type == "cuda":
-        torch.cuda.set_rng_state_all([torch.from_numpy(s) for s in state["cuda_random"]])
-    np.random.set_state(state["numpy_random"])  # noqa: NPY002
+    with _only_what_runs_write(folder, checkpoint):
+        state: dict[str, Any] = from_bytes(checkpoint.parts[_STATE])
+        stored = RunSettings.from_json(state["settings"], folder.checkpoints.folder)
+        require_same(folder.path, stored.to_json(), config.to_json())
+        agent = load_agent(checkpoint, agent_class(config), env=env, device=config.device)
+        counters = msgspec.convert(state["books"], Counters)
+        if counters.monitor_size is None and parallel.rank() == 0:
+            raise UserError(f"the checkpoint of {folder.path} does not say how long monitor.csv was")
+        _announce_continuation(folder, checkpoint)
+        if _ENVIRONMENTS in checkpoint.parts:
+            agent._last_obs = config.family.restore_snapshot(env, checkpoint.parts[_ENVIRONMENTS])  # type: ignore[assignment]
+        else:
+            _start_again(config, env, agent, counters)
+        agent._last_episode_starts = np.broadcast_to(state["episode_starts"], env.num_envs).astype(bool)
+        agent.ep_info_buffer = deque(
+            [{"r": float(e["r"]), "l": int(e["l"]), "t": float(e["t"])} for e in state["recent_episodes"]],
+            maxlen=agent._stats_window_size,
+        )
+        agent.ep_success_buffer = deque(maxlen=agent._stats_window_size)
+        set_generators(state)
+        if state["cuda_random"] and agent.device.type == "cuda":
+            torch.cuda.set_rng_state_all([torch.from_numpy(s) for s in state["cuda_random"]])
     return agent, counters
+
+
+@contextlib.contextmanager
+def _only_what_runs_write(folder: RunFolder, checkpoint: Checkpoint) -> Iterator[None]:
+    """Report in one line what a checkpoint holds that no run has written; its sums are right, so someone made it."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # whatever it is, the file caused it
+        raise UserError(
+            f"the checkpoint of {folder.path} at {checkpoint.frames:,} frames holds what no run writes "
+            f"({type(error).__name__}: {one_line(error)[:200]}): restore it from a backup"
+        ) from error
+
+
+def _start_again(config: TrainConfig, env: VecEnv, agent: PPO, counters: Counters) -> None:
+    """Begin new episodes in environments that cannot be restored."""
+    counters.restarts += 1
+    if parallel.rank() == 0:
+        announce(
+            f"{config.env} cannot be restored exactly: its episodes start again with new seeds (restart "
+            f"{counters.restarts}), and episodes that were in progress are not scored"
+        )
+    env.seed((parallel.own_seed(config.seed) + 1_000_003 * counters.restarts) % 2**32)
+    agent._last_obs = env.reset()  # type: ignore[assignment]
 
 
 def _announce_continuation(folder: RunFolder, checkpoint: Checkpoint) -> None:
