@@ -14,6 +14,7 @@ from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback,
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
 from stable_baselines3.dqn.policies import DQNPolicy
 
 import dae
@@ -288,6 +289,110 @@ def test_what_is_not_finite_stops_training(what: str) -> None:
     envs.envs[1] = Fails(what)
     with pytest.raises(dae.agent.NotFiniteError, match=f"environment 1 gave .*{what}.* at step 3"):
         dae.PPO("MlpPolicy", envs, n_steps=8, batch_size=8).learn(64)
+
+
+class NotFiniteAtStart(Known):
+    """Its first observation is not a number."""
+
+    def reset(self, **options: Any) -> Any:
+        observation, info = super().reset(**options)
+        return observation * np.nan, info
+
+
+class NotFiniteWhenCut(Known):
+    """A time limit cuts its episodes, and the last observation is not a number."""
+
+    def step(self, action: int) -> Any:
+        observation, reward, ended, _, info = super().step(action)
+        return (observation * np.nan if ended else observation), reward, False, ended, info
+
+
+@pytest.mark.parametrize(("kind", "step"), [(NotFiniteAtStart, 0), (NotFiniteWhenCut, 6)])
+def test_what_is_not_finite_at_the_ends_of_an_episode_stops_training(kind: type[Known], step: int) -> None:
+    envs = make_vec_env(lambda: Known([[0.0, 1.0]] * 6), 2, seed=0)
+    envs.envs[1] = kind([[0.0, 1.0]] * 6)
+    model = dae.PPO("MlpPolicy", envs, n_steps=8, batch_size=8)
+    with pytest.raises(dae.agent.NotFiniteError, match=f"environment 1 gave an observation .* at step {step}"):
+        model.learn(64)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_step_that_is_too_large_is_told_and_nothing_is_saved(tmp_path: Path) -> None:
+    """The gradient is finite, and the weights after the step are not."""
+    envs = make_vec_env(lambda: Known([[0.0, 1.0]] * 6), 4, seed=0)
+    model = dae.PPO("MlpPolicy", envs, learning_rate=1e38, **SMALL)
+    with pytest.raises(dae.agent.NotFiniteError, match="the weights are not finite after the update at 64 frames"):
+        model.learn(1024)
+    with pytest.raises(dae.agent.NotFiniteError, match="the agent is not saved"):
+        model.save(tmp_path / "agent")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Reused(Known):
+    """It shows everything in one array, and a time limit cuts its episodes."""
+
+    def __init__(self, rewards: list[list[float]]) -> None:
+        super().__init__(rewards)
+        self.seen = np.zeros(len(rewards), np.float32)
+
+    def _see(self) -> np.ndarray:
+        self.seen[:] = np.arange(len(self.rewards)) == self.state - 1
+        return self.seen
+
+    def step(self, action: int) -> Any:
+        observation, reward, ended, _, info = super().step(action)
+        return observation, reward, False, ended, info
+
+
+@pytest.mark.parametrize("given", ["environment", "vector", "bare vector"])
+def test_an_environment_may_use_one_array_for_all_observations(given: str) -> None:
+    one = Reused([[0.0, 1.0]] * 5)
+    env: Any = {
+        "environment": lambda: one,
+        "vector": lambda: make_vec_env(lambda: one, 1),
+        "bare vector": lambda: DummyVecEnv([lambda: one]),
+    }[given]()
+    model = dae.PPO("MlpPolicy", env, n_steps=10, batch_size=10, seed=0)
+    model.learn(10)
+    rollout = model.rollout_buffer
+    seen = rollout.observations[0].numpy()
+    expected = np.concatenate([np.zeros((1, 5)), np.eye(5)[:4]])
+    np.testing.assert_array_equal(seen, np.concatenate([expected, expected]))
+    assert rollout.truncated[0].nonzero().flatten().tolist() == [4, 9]
+    fresh = dae.PPO("MlpPolicy", Reused([[0.0, 1.0]] * 5), n_steps=10, batch_size=10, seed=0)
+    last = torch.as_tensor(np.eye(5, dtype=np.float32)[4:])  # and not the observation after the reset
+    with torch.no_grad():
+        value = fresh.policy.predict_values(last).item()
+    assert rollout.bootstrap[0, [4, 9]].tolist() == pytest.approx([value, value])
+    if given != "environment":
+        env.set_attr("seen_by", "the user")
+        assert env.get_attr("seen_by") == ["the user"]
+    if given == "bare vector":
+        assert one.seen_by == "the user"  # type: ignore[attr-defined]
+        assert env.envs[0].rewards is one.rewards
+
+
+class OneBuffer(VecEnvWrapper):
+    """Environments whose observations always come in the same array."""
+
+    def reset(self) -> Any:
+        self.shown = np.array(self.venv.reset())
+        return self.shown
+
+    def step_wait(self) -> Any:
+        observations, *rest = self.venv.step_wait()
+        self.shown[:] = observations
+        return self.shown, *rest
+
+
+def test_a_vector_environment_may_use_one_array_for_all_observations() -> None:
+    stored = []
+    for wrap in (lambda venv: venv, OneBuffer):
+        envs = wrap(make_vec_env(lambda: Known([[0.0, 1.0]] * 5), 2, seed=0))
+        model = dae.PPO("MlpPolicy", envs, n_steps=10, batch_size=10, seed=0)
+        model.learn(20)
+        stored.append(model.rollout_buffer.observations)
+    np.testing.assert_array_equal(*stored)
 
 
 def test_an_exploding_loss_leaves_the_weights_finite() -> None:

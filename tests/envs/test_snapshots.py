@@ -1,18 +1,21 @@
 """Snapshots of gymnasium environments: exact, nothing but data, and refused where they cannot be exact."""
 
 import json
+import random
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from stable_baselines3.common.env_util import make_vec_env as sb3_make_vec_env
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import dae
 from dae.envs import family_of
-from dae.envs.snapshots import play_on_alike, restore_snapshot, take_snapshot
-from dae.serialization import NotData
+from dae.envs.snapshots import play_on_alike, restore_snapshot, take_generators, take_snapshot
+from dae.errors import UserError
+from dae.serialization import NotData, to_bytes
 
 
 def play(env: VecEnv, steps: int) -> list[Any]:
@@ -66,7 +69,9 @@ def test_what_cannot_be_read_is_refused() -> None:
 
 
 class Secretive(gym.Env[np.ndarray, int]):
-    """Keeps its state where no one finds it: in an object, in a closure, or nowhere."""
+    """Keeps its state where no one finds it: in an object, in a closure, in its class, or nowhere."""
+
+    of_class = np.random.default_rng(4)
 
     observation_space = gym.spaces.Box(0, 1, (1,))
     action_space = gym.spaces.Discrete(2)
@@ -75,6 +80,7 @@ class Secretive(gym.Env[np.ndarray, int]):
         self.where = where
         hidden = np.random.default_rng(3)
         self.draw = hidden.random if where == "closure" else (lambda: 0.5)
+        self.draw_first = hidden.random
         if where == "object":
             self.holder = object()
         if where == "raises":
@@ -82,13 +88,17 @@ class Secretive(gym.Env[np.ndarray, int]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
+        if self.where == "closure, at a reset":
+            return np.array([self.draw_first()], np.float32), {}
         return np.zeros(1, np.float32), {}
 
     def step(self, action: int) -> Any:
+        if self.where == "class":
+            return np.array([self.of_class.random()], np.float32), 0.0, False, False, {}
         return np.array([self.draw()], np.float32), 0.0, False, False, {}
 
 
-@pytest.mark.parametrize("where", ["object", "closure", "raises"])
+@pytest.mark.parametrize("where", ["object", "closure", "closure, at a reset", "class", "raises"])
 def test_environments_that_cannot_be_restored_are_found_out_by_trying(where: str) -> None:
     first, second = (sb3_make_vec_env(lambda: Secretive(where), 1, seed=seed) for seed in (0, 1))
     assert not play_on_alike(first, second)
@@ -104,3 +114,39 @@ def test_a_snapshot_of_another_number_of_environments_is_refused() -> None:
     snapshot = take_snapshot(two, two.reset())
     with pytest.raises(ValueError, match="shorter"):
         restore_snapshot(three, snapshot)
+
+
+class Shared(gym.Env[np.ndarray, int]):
+    """Draws from the generators that the whole program shares."""
+
+    observation_space = gym.spaces.Box(0, 1, (3,))
+    action_space = gym.spaces.Discrete(2)
+
+    def _draw(self) -> np.ndarray:
+        return np.array([random.random(), np.random.random(), torch.rand(()).item()], np.float32)  # noqa: NPY002
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self._draw(), {}
+
+    def step(self, action: int) -> Any:
+        return self._draw(), 0.0, random.random() < 0.1, False, {}
+
+
+def test_shared_generators_can_be_restored_and_are_left_as_they_were() -> None:
+    first, second = (sb3_make_vec_env(Shared, 1, seed=seed) for seed in (0, 1))
+    before = take_generators()
+    assert play_on_alike(first, second)
+    assert to_bytes(take_generators()) == to_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("step", "gone"), ("gravity", "down"), ("state", 3), ("_np_random", [1]), ("unheard_of", 1.0)]
+)
+def test_a_file_sets_only_what_the_environment_has_itself(name: str, value: Any) -> None:
+    env = dae.make_vec_env("CartPole-v1", 1, seed=0)
+    content = json.loads(take_snapshot(env, env.reset()))
+    content["environments"][0][-1][name] = value
+    with pytest.raises(UserError, match=f"it would change {name} of a CartPoleEnv"):
+        restore_snapshot(env, json.dumps(content).encode())
+    assert callable(env.envs[0].unwrapped.step)

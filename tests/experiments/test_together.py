@@ -72,7 +72,7 @@ def test_two_processes_make_one_run_that_resumes_exactly(tmp_path: Path) -> None
     wait_until(lambda: has_checkpoint(stopped_folder))
     os.kill(pair.processes[1].pid, signal.SIGTERM)  # one of them is enough
     assert pair.wait() == [143, 143]
-    assert (tmp_path / "stopped.txt").read_text().count("stopped by SIGTERM; nothing is lost") == 1
+    assert (tmp_path / "stopped.txt").read_text().count("stopped by SIGTERM; it continues at frame ") == 1
     assert stopped_folder.read_status().state == "stopped"
     with pytest.raises(UserError, match="was trained by 2 process"):
         train(stopped)
@@ -109,7 +109,7 @@ def test_torchrun_stops_and_resumes_exactly(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGTERM)  # torchrun passes it on
     told, _ = process.communicate(timeout=60)
     assert process.returncode != 0
-    assert told.count("stopped by SIGTERM; nothing is lost") == 1
+    assert told.count("stopped by SIGTERM; it continues at frame ") == 1
     finish(start(tmp_path / "stopped", *words))
     assert outcome(stopped) == outcome(plain)
 

@@ -6,6 +6,8 @@ import os
 import pickle
 import pty
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -24,7 +26,7 @@ from dae.errors import UserError
 from dae.experiments.config import TrainConfig, parse
 from dae.experiments.training.building import make_env
 from dae.experiments.training.run import train
-from dae.runs import RunFolder
+from dae.runs import Checkpoints, RunFolder
 from dae.terminal.options import format_count, parse_count
 from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, small
 
@@ -58,7 +60,7 @@ def test_a_run_leaves_scores_pictures_and_an_agent(tmp_path: Path, capsys: pytes
     assert len(list((folder / "play").glob("*.gif"))) == 1
 
     assert main(["runs", str(tmp_path)]) == 0
-    assert re.search(r"seed-0 +finished +4,096/4,000 +[\d.]+ +[\d,]+", capsys.readouterr().out)
+    assert re.search(r"seed-0 +finished +4,096/4,000 +4,096 +[\d.]+ +[\d,]+", capsys.readouterr().out)
 
 
 def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,6 +262,10 @@ class Faulty(gym.Env):
         if fault == "init":
             raise RuntimeError("no licence")
 
+    @staticmethod
+    def happen() -> None:
+        """What a test lets happen in the middle of a run."""
+
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         if self.fault == "reset" and self.age >= 40:
@@ -281,10 +287,14 @@ class Faulty(gym.Env):
                 reward = 3e38
             if self.fault == "shape":
                 observation = np.zeros(3, np.float32)
+            if self.fault == "exit":
+                sys.exit("goodbye")
+            if self.fault == "call":
+                Faulty.happen()
         return observation, reward, self.time == 10, False, {}
 
 
-for fault in ("init", "reset", "step", "reward", "observation", "explosion", "shape"):
+for fault in ("init", "reset", "step", "reward", "observation", "explosion", "shape", "exit", "call"):
     gym.register(f"Faulty{fault.title()}-v0", Faulty, kwargs={"fault": fault}, disable_env_checker=True)
 
 
@@ -298,6 +308,7 @@ for fault in ("init", "reset", "step", "reward", "observation", "explosion", "sh
         ("Reward", "environment 0 gave the reward nan at step"),
         ("Observation", "environment 0 gave an observation with NaN or infinity at step"),
         ("Explosion", "the loss or its gradient was not finite in the update after"),
+        ("Exit", "SystemExit: goodbye; details are in"),
     ],
 )
 def test_a_faulty_environment_stops_the_run_and_leaves_a_good_checkpoint(
@@ -312,6 +323,41 @@ def test_a_faulty_environment_stops_the_run_and_leaves_a_good_checkpoint(
     assert folder.read_status().state == "failed"
     model = dae.load_run(config.folder).model
     assert all(np.isfinite(p.detach().numpy()).all() for p in model.policy.parameters())
+
+
+def test_a_signal_on_a_full_disk_has_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = small(tmp_path, "--frames", "20K", of=["FaultyCall-v0", *CARTPOLE[1:]])
+
+    def no_space(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    def happen() -> None:
+        monkeypatch.setattr(Checkpoints, "save", no_space)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(Faulty, "happen", happen)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert train(config) == 143
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    captured = capsys.readouterr()
+    assert "the last checkpoint could not be written: [Errno 28] No space left on device" in captured.err
+    saved = int(re.search(r"it continues at frame ([\d,]+) with", captured.out)[1].replace(",", ""))  # type: ignore[index]
+    assert saved == RunFolder(config.folder).checkpoints.newest_frames() > 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # from TensorBoard's writer
+def test_a_folder_that_is_deleted_meanwhile_ends_the_run_and_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = small(tmp_path / "runs", "--frames", "20K", of=["FaultyCall-v0", *CARTPOLE[1:]])
+    monkeypatch.setattr(Faulty, "happen", lambda: shutil.rmtree(tmp_path / "runs", ignore_errors=True))
+    assert train(config) == 1
+    assert "was deleted or moved while this run wrote to it" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
 
 
 def test_an_environment_that_cannot_be_made_is_told_in_one_line(

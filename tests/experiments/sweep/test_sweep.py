@@ -182,7 +182,7 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
     assert driver.wait() == 143
     assert not folder.is_locked()
     assert folder.read_status().state == "stopped"
-    assert "nothing is lost. The same command continues." in (tmp_path / "driver.txt").read_text()
+    assert "the same command continues every run at its newest checkpoint" in (tmp_path / "driver.txt").read_text()
 
 
 @pytest.mark.parametrize(

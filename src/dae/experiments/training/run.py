@@ -93,6 +93,10 @@ def _stop(session: _Session, stopped: Stopped) -> int:
 
 def _fail(session: _Session, error: BaseException) -> int:
     """Save the last good state, and report the error in one line; an unexpected one keeps its traceback."""
+    try:
+        session.folder.lock.keep()
+    except FolderLost as lost:  # which is why whatever it was went wrong
+        error = lost
     foreseen = isinstance(error, NotFiniteError | UserError | OSError)
     message = one_line(error) if foreseen else f"{type(error).__name__}: {one_line(error)}"
     if parallel.size() > 1 and not foreseen:
