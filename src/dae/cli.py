@@ -10,6 +10,7 @@ from dae.rules import check_fields
 from dae.terminal.boundary import exit_code_of
 from dae.terminal.extensions import import_extensions
 from dae.terminal.options import read_options
+from dae.terminal.output import lasting_output
 
 
 class Command(NamedTuple):
@@ -62,13 +63,14 @@ COMMANDS = {
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; a mistake in the input ends with one line and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(_help())
-        return 0
-    if arguments[0] == "version":
-        print(f"dae-rl {__version__}")
-        return 0
-    return exit_code_of(lambda: _run(*arguments))
+    with lasting_output():
+        if not arguments or arguments[0] in ("-h", "--help"):
+            print(_help())
+            return 0
+        if arguments[0] == "version":
+            print(f"dae-rl {__version__}")
+            return 0
+        return exit_code_of(lambda: _run(*arguments))
 
 
 def _run(name: str, *arguments: str) -> int:

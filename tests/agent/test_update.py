@@ -124,6 +124,7 @@ def test_authors_truncation_handling_ends_the_episode() -> None:
 def test_every_frame_is_used_once_an_epoch(batching: Any, batch_size: int, row_length: int | None) -> None:
     space = gym.spaces.Box(0, 255, (2,), np.uint8)
     rollout = Rollout(4, 5, space, gym.spaces.Discrete(3), torch.device("cpu"))
+    rollout.reset()
     rollout.rewards[:] = torch.arange(20).reshape(5, 4)
     rollout.observations[..., 0] = torch.arange(20).reshape(5, 4)
     batches = list(rollout.minibatches(batching, batch_size, row_length))
@@ -144,6 +145,7 @@ def test_every_frame_is_used_once_an_epoch(batching: Any, batch_size: int, row_l
 def test_segments_come_whole_and_end_as_in_the_rollout(batch_size: int, drop_last: bool) -> None:
     n_envs, n_steps = 6, 9
     rollout = Rollout(n_steps, n_envs, gym.spaces.Box(-1, 99, (1,)), gym.spaces.Discrete(3), torch.device("cpu"))
+    rollout.reset()
     frames = torch.arange(n_envs * n_steps).reshape(n_envs, n_steps)
     rollout.rewards[:] = frames
     rollout.observations[..., 0] = frames

@@ -7,8 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import torch._dynamo  # an optimizer imports these: with them here, forks need not do it again and again
-import torch.utils.tensorboard  # noqa: F401
+import torch._dynamo  # noqa: F401 (an optimizer imports it: with it here, forks need not do it again and again)
 
 from dae.experiments.config import TrainConfig, parse
 from dae.runs import RunFolder

@@ -70,6 +70,29 @@ def test_kills_change_nothing(of: list[str], words: list[str], tmp_path: Path) -
     assert outcome(RunFolder(disturbed.folder)) == outcome(RunFolder(plain.folder))
 
 
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (BREAKOUT, ["--advantage", "dae"]),
+        (BREAKOUT, ["--advantage", "gae", "--finishing", "True"]),
+        (CARTPOLE, ["--advantage", "dae", "--correction", "0.5", "--row-length", "8"]),
+    ],
+    ids=["breakout-dae", "breakout-gae", "cartpole-corrected"],
+)
+def test_a_run_continues_between_a_rollout_and_its_update(of: list[str], words: list[str], tmp_path: Path) -> None:
+    """The update is lost, the rollout is not; once in the middle of a run, once at its end."""
+    plain, lost = (small(tmp_path / name, "--frames", "1200", *words, of=of) for name in ("plain", "lost"))
+    assert train(plain) == 0
+    process = Fork(lambda: train(lost))
+    wait_until(lambda: len(list(lost.folder.glob("checkpoints/*-rollout"))) > 0)
+    process.kill()
+    for name in (max(path.name for path in lost.folder.glob("checkpoints/*-rollout"))[:12], "000000001280"):
+        shutil.rmtree(lost.folder / "checkpoints" / name, ignore_errors=True)
+        (lost.folder / "status.json").unlink(missing_ok=True)
+        assert in_another_process(lost) == 0
+        assert outcome(RunFolder(lost.folder)) == outcome(RunFolder(plain.folder))
+
+
 @pytest.mark.slow
 def test_a_hundred_kills_change_nothing(tmp_path: Path) -> None:
     plain, disturbed = (small(tmp_path / name, "--frames", "100K") for name in ("plain", "disturbed"))
@@ -174,7 +197,7 @@ def test_damage_is_announced_and_the_checkpoint_before_it_used(
     assert train(plain) == 0
     assert train(damaged) == 0
     (damaged.folder / "status.json").unlink()  # as if it had been killed just before it was done
-    newest = max((damaged.folder / "checkpoints").iterdir())
+    newest = damaged.folder / "checkpoints" / "000000003072"
     (newest / "agent.zip").write_bytes(b"\x80\x04not weights")
     capsys.readouterr()
     assert train(damaged) == 0
@@ -194,9 +217,9 @@ def test_who_loads_a_run_is_told_of_damage(tmp_path: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert dae.load_run(config.folder).model.num_timesteps == 512
     assert capsys.readouterr().err == ""
-    newest = max((config.folder / "checkpoints").iterdir())
+    newest = config.folder / "checkpoints" / "000000000512"
     (newest / "agent.zip").write_bytes(b"torn")
-    assert dae.load_run(config.folder).model.num_timesteps == 384
+    assert dae.load_run(config.folder).model._n_updates == 3 * 2  # before the last update
     assert f"dae: checkpoint {newest} cannot be used (agent.zip" in capsys.readouterr().err
 
 

@@ -179,6 +179,12 @@ class PPO(PPOInterface):
         self._require_finite_update(broken)
         self._log_update(torch.stack(statistics), clip_range)
 
+    def train_on_restored(self, total_timesteps: int) -> None:
+        """Update with a rollout that another process collected, in a run of so many steps."""
+        self._total_timesteps = total_timesteps
+        self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
+        self.train()
+
     def _minibatches(self) -> Iterator[Batch]:
         options = self.options
         if options.minibatches == "segments":

@@ -1,6 +1,7 @@
 """What the actors saw and did between two updates: storage, and the order it is read in. It does no mathematics."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -41,7 +42,9 @@ class Batch:
         return self.rewards.shape
 
 
+_PREPARED = ("advantages", "returns")
 _PER_STEP = tuple(field.name for field in fields(Batch) if field.name not in ("observations", "actions", "masks"))
+_STORED = tuple(field.name for field in fields(Batch) if field.name not in ("observations", *_PREPARED))
 
 
 class Rollout:
@@ -60,42 +63,87 @@ class Rollout:
         *,
         has_head: bool = False,
     ) -> None:
+        self.n_steps, self.n_envs, self.device = n_steps, n_envs, device
+        self._observation_space, self._action_space, self._has_head = observation_space, action_space, has_head
+        self._forget()
+        self._allocate(torch.device("meta"))  # sizes only: memory is taken when something is stored
+        if device.type == "cpu":
+            self._require_room()
+
+    def _allocate(self, device: torch.device) -> None:
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             try:
-                return torch.zeros(n_envs, n_steps, *shape, dtype=dtype, device=device)
+                return torch.zeros(self.n_envs, self.n_steps, *shape, dtype=dtype, device=device)
             except (RuntimeError, MemoryError, OverflowError) as error:
-                raise InvalidValue(
-                    f"a rollout of {n_steps} steps x {n_envs} environments does not fit into memory: lower n_steps"
-                ) from error
+                raise InvalidValue(f"{self._size} does not fit into memory: lower n_steps") from error
 
         def like(space: spaces.Space[Any]) -> Tensor:
             assert space.shape is not None
             return zeros(*space.shape, dtype=torch.from_numpy(np.zeros(0, space.dtype)).dtype)
 
-        self.device = device
-        self.n_steps, self.n_envs = n_steps, n_envs
+        seen = self._observation_space
         self.observations: PyTorchObs = (
-            {name: like(space) for name, space in observation_space.items()}
-            if isinstance(observation_space, spaces.Dict)
-            else like(observation_space)
+            {name: like(space) for name, space in seen.items()} if isinstance(seen, spaces.Dict) else like(seen)
         )
-        discrete = isinstance(action_space, spaces.Discrete)
+        discrete = isinstance(self._action_space, spaces.Discrete)
         # As in Stable-Baselines3, actions that are not one number are stored as floats: some distributions need that.
-        self.actions = like(action_space) if discrete else zeros(*(action_space.shape or ()))
+        self.actions = like(self._action_space) if discrete else zeros(*(self._action_space.shape or ()))
         self.rewards, self.values, self.log_prob, self.bootstrap = zeros(), zeros(), zeros(), zeros()
         self.terminated, self.truncated = zeros(dtype=torch.bool), zeros(dtype=torch.bool)
-        choices = Choices.of(action_space)
+        choices = Choices.of(self._action_space)
         self.log_probs = None if choices is None else zeros(choices.total)
-        self.critic = zeros(choices.total) if has_head and choices is not None else None
-        self.masks: Tensor | None = None
-        self.advantages: Tensor | None = None
-        self.returns: Tensor | None = None
-        self.position = 0
+        self.critic = zeros(choices.total) if self._has_head and choices is not None else None
+
+    @property
+    def _size(self) -> str:
+        return f"a rollout of {self.n_steps} steps x {self.n_envs} environments"
+
+    def _require_room(self) -> None:
+        """Refuse a size that the machine cannot hold; the system would only find out when the memory is used."""
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        if self.nbytes > there:
+            raise InvalidValue(
+                f"{self._size} takes {self.nbytes / 1e9:,.1f} GB of memory, and this machine has "
+                f"{there / 1e9:,.1f} GB: lower one of them"
+            )
+
+    @property
+    def nbytes(self) -> int:
+        return sum(tensor.nbytes for tensor in self.tensors.values())
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """All that is stored, by name; what an estimator prepares is not part of it."""
+        seen = self.observations if isinstance(self.observations, dict) else {"": self.observations}
+        observations = {f"observations.{name}": part for name, part in seen.items()}
+        rest = {name: getattr(self, name) for name in _STORED}
+        return observations | {name: tensor for name, tensor in rest.items() if tensor is not None}
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Store what another rollout of this size held."""
+        self.reset()
+        if "masks" in tensors:
+            self._make_masks(tensors["masks"].shape[2:])
+        own = self.tensors
+        if {name: (t.shape, t.dtype) for name, t in tensors.items()} != {
+            name: (t.shape, t.dtype) for name, t in own.items()
+        }:
+            raise InvalidValue("it is a rollout of another size")
+        for name, tensor in tensors.items():
+            own[name].copy_(tensor)
+        self.position = self.n_steps
 
     def reset(self) -> None:
         """Forget what was stored."""
+        self._forget()
+        if self.rewards.is_meta:
+            self._allocate(self.device)
+
+    def _forget(self) -> None:
         self.position = 0
-        self.advantages = self.returns = self.masks = None
+        self.masks: Tensor | None = None
+        self.advantages: Tensor | None = None
+        self.returns: Tensor | None = None
 
     @property
     def full(self) -> bool:
@@ -130,10 +178,14 @@ class Rollout:
             if stored is not None and given is not None:
                 stored[:, t] = given
         if masks is not None:
-            if self.masks is None:
-                self.masks = torch.ones(self.n_envs, self.n_steps, *masks.shape[1:], dtype=torch.bool).to(self.device)
+            self._make_masks(masks.shape[1:])
+            assert self.masks is not None
             self.masks[:, t] = masks
         self.position += 1
+
+    def _make_masks(self, shape: Sequence[int]) -> None:
+        if self.masks is None:
+            self.masks = torch.ones(self.n_envs, self.n_steps, *shape, dtype=torch.bool, device=self.device)
 
     def finish(self, last_values: Tensor) -> None:
         """Fill in the value after each step, except where an episode was truncated: there it is stored already."""

@@ -54,6 +54,16 @@ def check_policy_and_env(policy: Any, env: Any, complete: bool) -> None:
         raise InvalidValue("env is None: an agent needs an environment to know its observation and action spaces")
 
 
+def check_observations(space: spaces.Space[Any]) -> None:
+    """Refuse observations that no policy of Stable-Baselines3 can read."""
+    for part in space.values() if isinstance(space, spaces.Dict) else (space,):
+        if not isinstance(part, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+            raise InvalidValue(
+                f"observations of the kind {type(part).__name__} are not supported: it must be Box, Discrete, "
+                "MultiDiscrete, MultiBinary or a Dict of these; gymnasium.wrappers.FlattenObservation may help"
+            )
+
+
 def check_model(model: "PPOInterface") -> None:
     """Refuse settings that cannot work, with the value, the rule and the remedy."""
     estimator, info = model.estimator, model.estimator.info
@@ -68,6 +78,7 @@ def check_model(model: "PPOInterface") -> None:
             f"policy {model.policy_class.__name__} has its own `forward` or `evaluate_actions`, which do not know the "
             f"critic that advantage={info.name!r} needs: leave them out, or use advantage='gae'"
         )
+    check_observations(model.observation_space)
     if not info.accepts(model.action_space):
         raise InvalidValue(
             f"advantage={info.name!r} needs actions of the kind {' or '.join(info.action_spaces)}, not "

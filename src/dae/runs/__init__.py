@@ -2,7 +2,12 @@
 
 from dae.runs.checkpoints import Checkpoint as Checkpoint, Checkpoints as Checkpoints
 from dae.runs.episodes import Episodes as Episodes, read_episodes as read_episodes
-from dae.runs.folder import RunConfig as RunConfig, RunFolder as RunFolder, find_runs as find_runs
+from dae.runs.folder import (
+    RunConfig as RunConfig,
+    RunFolder as RunFolder,
+    find_runs as find_runs,
+    make_folder as make_folder,
+)
 from dae.runs.lock import FolderLost as FolderLost
 from dae.runs.records import Provenance as Provenance, State as State, Status as Status
 from dae.runs.settings import RunSettings as RunSettings

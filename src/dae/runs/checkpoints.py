@@ -19,7 +19,7 @@ FORMAT = 1
 _MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 2**20
 _LARGEST_PART = 2**36
-_NAME = re.compile(r"\d{12}")
+_NAME = re.compile(r"(\d{12})(-rollout)?")
 _PART_NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
 
 
@@ -29,6 +29,11 @@ class Checkpoint:
 
     frames: int
     parts: Mapping[str, bytes]
+    pending: bool = False  # the agent has not learned from the last rollout yet
+
+    @property
+    def name(self) -> str:
+        return f"{self.frames:012d}{'-rollout' if self.pending else ''}"
 
 
 class _Part(msgspec.Struct):
@@ -44,6 +49,7 @@ class _Manifest(msgspec.Struct):
     format: int
     frames: int
     files: dict[str, _Part]
+    pending: bool = False
 
 
 class _Damaged(Exception):
@@ -62,7 +68,7 @@ class Checkpoints:
 
     def save(self, checkpoint: Checkpoint) -> Path:
         """Write a checkpoint, unless it is there already."""
-        target = self.folder / f"{checkpoint.frames:012d}"
+        target = self.folder / checkpoint.name
         if _is_whole(target):
             return target
         temporary = self.folder / f".saving-{os.getpid()}"
@@ -73,7 +79,7 @@ class Checkpoints:
             for name, content in checkpoint.parts.items():
                 _write(temporary / name, content)
             files = {name: _described(content) for name, content in checkpoint.parts.items()}
-            manifest = msgspec.json.encode(_Manifest(FORMAT, checkpoint.frames, files))
+            manifest = msgspec.json.encode(_Manifest(FORMAT, checkpoint.frames, files, checkpoint.pending))
             _write(temporary / _MANIFEST, msgspec.json.format(manifest, indent=1))
             sync_folder(temporary)
             shutil.rmtree(target, ignore_errors=True)
@@ -105,13 +111,14 @@ class Checkpoints:
         for name in reversed(self._names()):
             with contextlib.suppress(_Damaged, OSError):
                 _read_manifest(self.folder / name / _MANIFEST)
-                return int(name)
+                return int(name[:12])
         return 0
 
     def _names(self) -> list[str]:
         if not self.folder.is_dir():
             return []
-        return sorted(path.name for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
+        found = filter(None, (_NAME.fullmatch(path.name) for path in self.folder.iterdir()))
+        return [name.group() for name in sorted(found, key=lambda name: (name[1], name[2] is None))]
 
     def _prune(self) -> None:
         """Keep the newest two: damaged ones do not count, and stay for as long as no two newer ones are whole."""
@@ -159,9 +166,10 @@ def _read(folder: Path) -> Checkpoint:
             raise _Damaged(f"{name} cannot be read: {error.strerror}") from error
         if _described(parts[name]) != expected:
             raise _Damaged(f"{name} has changed")
-    if folder.name != f"{manifest.frames:012d}":
+    checkpoint = Checkpoint(manifest.frames, parts, manifest.pending)
+    if folder.name != checkpoint.name:
         raise _Damaged("its name does not match its number of frames")
-    return Checkpoint(manifest.frames, parts)
+    return checkpoint
 
 
 def _described(content: bytes) -> _Part:

@@ -106,12 +106,7 @@ class RunFolder:
 
     def make(self) -> None:
         """Make the folder, if it is not there."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError) as error:
-            raise UserError(
-                f"{self.path} cannot be a folder, because a file is in its place: choose another"
-            ) from error
+        make_folder(self.path)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -130,6 +125,14 @@ class RunFolder:
         for path in self.path.iterdir():
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
                 raise UserError(f"{path} is a link or a device: a run writes to files and folders only; move it away")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, if they are not there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UserError(f"{path} cannot be a folder, because a file is in its place: choose another") from error
 
 
 def find_runs(

@@ -18,7 +18,7 @@ class StopSignals:
     """While in force, the first SIGTERM or SIGINT raises `Stopped`; from then on more of them change nothing.
 
     Processes that train together must stop at the same place: with `at_once` False a signal is only noted, in
-    `received`, until `check` raises it.
+    `received`, until `check` raises it. A terminal that is closed (SIGHUP) stops nothing.
     """
 
     def __init__(self, *, at_once: bool = True) -> None:
@@ -29,6 +29,7 @@ class StopSignals:
     def __enter__(self) -> Self:
         for number in (signal.SIGTERM, signal.SIGINT):
             self._before[number] = signal.signal(number, self._handle)
+        self._before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -17,7 +17,7 @@ from dae.experiments.sweep.display import SweepDisplay
 from dae.experiments.sweep.estimate import describe_plan
 from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
 from dae.files import read_file
-from dae.runs import State, Status
+from dae.runs import State, Status, make_folder
 from dae.runs.settings import require_same
 from dae.terminal.signals import Stopped, StopSignals
 
@@ -62,6 +62,7 @@ def sweep(config: SweepConfig) -> int:
     if config.dry_run:
         print(describe_plan(config, [(job.run, job.state == "finished", job.frames) for job in jobs]))
         return 0
+    make_folder(config.out)
     launcher = LAUNCHERS[config.launcher](config)
     try:
         return _Sweep(config, jobs, launcher).run()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dae.rules import COUNT, EACH_ONCE, FRACTION, NOT_NEGATIVE, POSITIVE, Rule, ruled
+from dae.runs.settings import DEVICE
 
 METHODS = Rule("one or more, each named once", lambda names: bool(names) and EACH_ONCE.holds(names))
 Method = Literal["dae", "gae", "monte-carlo", "duel", "indirect"]
@@ -48,7 +49,7 @@ class SyntheticConfig:
     """What the policy's loss is over the steps of an iteration; Adam's large ε makes late steps of a mean vanish."""
     hidden: int = ruled(256, COUNT)
     """Width of the critic's two hidden layers."""
-    device: str = "auto"
+    device: str = ruled("auto", DEVICE)
     """Device to compute on: auto, cpu, cuda."""
     threads: int = ruled(0, NOT_NEGATIVE)
     """Groups of seeds that train at the same time, one CPU core each; 0 for all cores."""

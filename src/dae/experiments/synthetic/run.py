@@ -6,7 +6,7 @@ from threading import Event
 import numpy as np
 import torch
 
-from dae.errors import UserError
+from dae.experiments.devices import require_device
 from dae.experiments.provenance import made_with
 from dae.experiments.synthetic.config import Method, SyntheticConfig
 from dae.experiments.synthetic.learners import Learners, grouped
@@ -20,7 +20,7 @@ from dae.terminal.signals import Stopped, StopSignals
 
 def run(config: SyntheticConfig) -> int:
     """Run the experiment, or the rest of it, and return the exit code."""
-    device = _device(config.device)
+    device = require_device(config.device)
     results = Results(config.out, config.to_json())
     figures = [config.out / f"synthetic.{kind}" for kind in ("png", "svg", "pdf")]
     with RunFolder(config.out).locked(), StopSignals():
@@ -89,13 +89,3 @@ def _train(
 def _numbers(by_iteration: list[torch.Tensor]) -> Numbers:
     """Return (seeds, iterations)."""
     return np.asarray(torch.stack(by_iteration, -1).cpu(), np.float64)
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        first_line = str(error).splitlines()[0]
-        raise UserError(f"device is {name!r}: it must be an available device, auto or cpu ({first_line})") from error

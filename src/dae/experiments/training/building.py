@@ -3,16 +3,19 @@
 from dataclasses import replace
 from typing import Any
 
+import torch
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO, networks
 from dae.agent.reference import ReferencePPO
-from dae.agent.settings import falling
+from dae.agent.rollout import Rollout
+from dae.agent.settings import check_observations, falling
 from dae.catalog import describe
 from dae.envs import make_vec_env
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
+from dae.experiments.devices import require_device
 from dae.runs import RunSettings
 
 
@@ -35,15 +38,22 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
 
 
 def make_env(settings: RunSettings) -> VecEnv:
-    """Make the actors' environments; ids, spaces and missing packages are refused here, before anything is written."""
-    env = make_vec_env(settings.env, settings.actors, settings.seed, **settings.env_options)
-    info = describe(settings.advantage)
-    if not info.accepts(env.action_space):
+    """Make the actors' environments; ids, spaces and missing packages are refused here, before anything is written.
+
+    So are numbers of actors whose rollouts do not fit into memory: one environment shows how large they would be.
+    """
+    require_device(settings.device)
+    one = make_vec_env(settings.env, 1, settings.seed, **settings.env_options)
+    seen, actions, info = one.observation_space, one.action_space, describe(settings.advantage)
+    one.close()
+    if not info.accepts(actions):
         raise UserError(
-            f"{settings.env} has the actions {env.action_space}, and advantage {settings.advantage!r} needs "
+            f"{settings.env} has the actions {actions}, and advantage {settings.advantage!r} needs "
             f"{' or '.join(info.action_spaces)} ones, because it sums over all of them; use --advantage gae"
         )
-    return env
+    check_observations(seen)
+    Rollout(settings.steps, settings.actors, seen, actions, torch.device("cpu"))
+    return make_vec_env(settings.env, settings.actors, settings.seed, **settings.env_options)
 
 
 def make_model(settings: RunSettings, env: VecEnv) -> PPO:

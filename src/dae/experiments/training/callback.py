@@ -31,6 +31,7 @@ class TrainingCallback(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         self._recorder.write_episodes()
+        self._checkpointer.before_update()
 
     def _on_training_end(self) -> None:
         self._checkpointer.take()

@@ -6,10 +6,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
+from stable_baselines3.common.logger import KVWriter, Logger
 
 from dae.agent import PPO, parallel
 from dae.experiments.config import TrainConfig
+from dae.experiments.training.events import EventWriter
 from dae.experiments.training.state import Counters
 from dae.runs import Checkpoint, RunFolder, State, Status
 from dae.runs.episodes import EpisodeLog
@@ -103,7 +104,7 @@ class FolderRecorder(Recorder):
         self._shown = 0.0
 
     def _writers(self) -> list[KVWriter]:
-        return [TensorBoardOutputFormat(str(self._folder.tensorboard))]
+        return [EventWriter(self._folder.tensorboard)]
 
     def _write(self, episodes: list[Ended]) -> None:
         for score, length, seconds, frames in episodes:
@@ -159,3 +160,4 @@ class FolderRecorder(Recorder):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._progress.__exit__(kind, error, at)
         self._log.close()
+        self._agent.logger.close()

@@ -55,6 +55,7 @@ class _Session:
     recorder: Recorder
     checkpointer: Checkpointer
     signals: StopSignals
+    pending: bool  # it continues before an update
 
 
 def _run(session: _Session) -> int:
@@ -63,7 +64,12 @@ def _run(session: _Session) -> int:
     recorder.say(_first_line(session))
     try:
         with recorder:
-            steps = -(-config.frames // config.family.frames_per_step) - agent.num_timesteps
+            total = -(-config.frames // config.family.frames_per_step)
+            if session.pending:
+                agent.train_on_restored(total)
+                session.checkpointer.take()
+                session.checkpointer.save()
+            steps = total - agent.num_timesteps
             if steps > 0:
                 callback = TrainingCallback(recorder, session.checkpointer, signals)
                 agent.learn(steps, callback=callback, reset_num_timesteps=False, log_interval=1)
@@ -169,7 +175,9 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
     exact = config.family.can_be_restored(config.env)
     recorder = (FolderRecorder if parallel.rank() == 0 else Recorder)(config, folder, agent, counters)
     checkpointer = Checkpointer(config, agent, counters, recorder, exact=exact)
-    return _Session(config, folder, agent, recorder, checkpointer, StopSignals(at_once=parallel.size() == 1))
+    signals = StopSignals(at_once=parallel.size() == 1)
+    pending = checkpoint is not None and checkpoint.pending
+    return _Session(config, folder, agent, recorder, checkpointer, signals, pending)
 
 
 def _open_folder(folder: RunFolder, config: TrainConfig, begun: bool, held: contextlib.ExitStack) -> Checkpoint | None:

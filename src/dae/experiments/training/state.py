@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 import torch
+from safetensors.torch import load as load_tensors, save as save_tensors
 from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
 
 from dae.agent import PPO, parallel
 from dae.agent.saving import LAST_SEEN
@@ -24,7 +26,7 @@ from dae.runs.settings import require_same
 from dae.serialization import from_bytes, to_bytes
 from dae.terminal.boundary import announce
 
-_STATE, _ENVIRONMENTS = "state.json", "environments.bin"
+_STATE, _ENVIRONMENTS, _ROLLOUT = "state.json", "environments.bin", "rollout.safetensors"
 _PARTS = (AGENT, _STATE, _ENVIRONMENTS)
 
 
@@ -39,15 +41,19 @@ class Counters:
     restarts: int = 0  # how often environments that cannot be restored had to be restarted
 
 
-def take_checkpoint(config: TrainConfig, agent: PPO, counters: Counters, *, exact: bool) -> Checkpoint:
-    """Return the state of a run between two iterations, as bytes that hold data only.
+def take_checkpoint(
+    config: TrainConfig, agent: PPO, counters: Counters, *, exact: bool, pending: bool = False
+) -> Checkpoint:
+    """Return the state of a run between two iterations, as bytes that hold data only; or, `pending`, before an update.
 
     Where processes train together, the first one's checkpoint has the parts of all.
     """
     frames = agent.num_timesteps * config.family.frames_per_step
     own = _take_own(config, agent, counters, exact=exact)
+    if pending:
+        own[_ROLLOUT] = _take_rollout(agent)
     if parallel.size() == 1:
-        return Checkpoint(frames, own)
+        return Checkpoint(frames, own, pending)
     of_others = {name: content for name, content in own.items() if name != AGENT} if parallel.rank() else {}
     parts = dict(own)
     for rank, of_rank in enumerate(parallel.gather(of_others)):
@@ -105,6 +111,35 @@ def _take_own(config: TrainConfig, agent: PPO, counters: Counters, *, exact: boo
     return parts
 
 
+def _take_rollout(agent: PPO) -> bytes:
+    """Return what the agent has not learned from yet; observations that are switches take a bit each."""
+    tensors = agent.rollout_buffer.tensors
+    return save_tensors(
+        {name: _packed(tensor) if _is_packed(name, tensor) else tensor for name, tensor in tensors.items()}
+    )
+
+
+def _restore_rollout(agent: PPO, content: bytes) -> None:
+    shapes = agent.rollout_buffer.tensors
+    stored = {
+        name: _unpacked(tensor, shapes[name].shape) if name in shapes and _is_packed(name, shapes[name]) else tensor
+        for name, tensor in load_tensors(content).items()
+    }
+    agent.rollout_buffer.restore(stored)
+
+
+def _is_packed(name: str, tensor: Tensor) -> bool:
+    return name.startswith("observations") and tensor.dtype == torch.bool
+
+
+def _packed(tensor: Tensor) -> Tensor:
+    return torch.from_numpy(np.packbits(tensor.cpu().numpy()))
+
+
+def _unpacked(packed: Tensor, shape: torch.Size) -> Tensor:
+    return torch.from_numpy(np.unpackbits(packed.numpy(), count=shape.numel()).astype(bool)).reshape(shape)
+
+
 def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Checkpoint) -> tuple[PPO, Counters]:
     """Return the agent and the counters as a checkpoint has them, and bring the environments to where they were."""
     with _only_what_runs_write(folder, checkpoint):
@@ -126,6 +161,8 @@ def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Che
             maxlen=agent._stats_window_size,
         )
         agent.ep_success_buffer = deque(maxlen=agent._stats_window_size)
+        if checkpoint.pending:
+            _restore_rollout(agent, checkpoint.parts[_ROLLOUT])
         set_generators(state)
         if state["cuda_random"] and agent.device.type == "cuda":
             torch.cuda.set_rng_state_all([torch.from_numpy(s) for s in state["cuda_random"]])

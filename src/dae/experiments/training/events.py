@@ -1,0 +1,43 @@
+"""TensorBoard's events of a run, written by the process itself.
+
+TensorBoard's own writer leaves this to a thread, whose errors (a full disk, a folder that was deleted) nobody catches.
+"""
+
+import os
+import socket
+import time
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.logger import KVWriter
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+
+class EventWriter(KVWriter):
+    """Writes the numbers that an agent logs to a new file in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}.{os.getpid()}"
+        self._file = (folder / name).open("wb")
+        self._records = RecordWriter(self._file)
+        self._add(file_version="brain.Event:2")
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        numbers = [
+            Summary.Value(tag=name, simple_value=float(value))
+            for name, value in key_values.items()
+            if isinstance(value, Real | np.generic) and "tensorboard" not in (key_excluded.get(name) or ())
+        ]
+        self._add(step=step, summary=Summary(value=numbers))
+
+    def _add(self, **content: Any) -> None:
+        self._records.write(Event(wall_time=time.time(), **content).SerializeToString())
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
