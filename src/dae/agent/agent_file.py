@@ -1,6 +1,7 @@
 """A saved agent as a file: a zip of JSON and safetensors, written atomically and validated on reading."""
 
 import contextlib
+import errno
 import io
 import json
 import pathlib
@@ -11,7 +12,6 @@ from typing import Any
 import cloudpickle
 import msgspec
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors, save as save_tensors
 from stable_baselines3.common.utils import get_device
 from torch import Tensor
@@ -20,13 +20,14 @@ from dae import __version__
 from dae.agent.finite import NotFiniteError, not_finite
 from dae.errors import InvalidValue, one_line
 from dae.files import write_atomically
-from dae.serialization import NotData, decode, encode
+from dae.serialization import BadData, NotData, decode, encode, parse_json
 
 FORMAT = 1
 _DATA, _POLICY, _OPTIMIZER, _PICKLED = "data.json", "policy.safetensors", "optimizer.safetensors", "pickled.bin"
 _ESTIMATOR = "estimator.safetensors"
 _SB3_DATA = "data"
 _LARGEST_JSON = 64 * 2**20
+_LARGEST_PART = 2**33
 
 Path = str | pathlib.Path | io.BufferedIOBase
 
@@ -123,30 +124,42 @@ class AgentFile:
                 raise InvalidValue(f"{self.name} is not an agent saved by dae{hint if _SB3_DATA in parts else ''}")
             if any(part.compress_type != zipfile.ZIP_STORED for part in parts.values()):
                 raise InvalidValue(f"{self.name} is refused: its parts are compressed, but dae never compresses them")
-            if parts[_DATA].file_size > _LARGEST_JSON:
-                raise InvalidValue(f"{self.name} is refused: its description is larger than {_LARGEST_JSON} bytes")
+            for name, part in parts.items():
+                largest = _LARGEST_JSON if name == _DATA else _LARGEST_PART
+                if part.file_size > largest:
+                    raise InvalidValue(f"{self.name} is refused: its {name} is larger than {largest:,} bytes")
             lacking = [name for name in (_POLICY, _OPTIMIZER) if name not in parts]
             if lacking:
                 raise InvalidValue(f"{self.name} is damaged: it has no {lacking[0]}")
-            header = msgspec.json.decode(archive.read(_DATA), type=_Header)
+            header = parse_json(archive.read(_DATA), _Header)
             if header.format > FORMAT:
                 raise InvalidValue(
                     f"{self.name} has format {header.format}, written by dae {header.dae_version}; this version reads "
                     f"up to {FORMAT}: upgrade dae-rl"
                 )
-            self.description = msgspec.json.decode(archive.read(_DATA), type=Description)
+            self.description = parse_json(archive.read(_DATA), Description)
             self._weights = load_tensors(archive.read(_POLICY))
             self._moments = load_tensors(archive.read(_OPTIMIZER))
             self.estimator_state = load_tensors(archive.read(_ESTIMATOR)) if _ESTIMATOR in parts else {}
             self._pickled = archive.read(_PICKLED) if _PICKLED in parts else None
+        broken = not_finite(self._weights | self._moments | self.estimator_state)
+        if broken is not None:
+            raise InvalidValue(f"{self.name} is refused: its {broken} has NaN or infinity in it")
 
     @contextlib.contextmanager
     def _damage_in_one_line(self) -> Iterator[None]:
         """Report what is wrong with the file, whichever library noticed it."""
         try:
             yield
-        except (zipfile.BadZipFile, SafetensorError, UnicodeDecodeError, msgspec.DecodeError, EOFError) as error:
-            raise InvalidValue(f"{self.name} is damaged or not a saved agent: {one_line(error)[:200]}") from error
+        except (InvalidValue, OSError) as error:
+            if isinstance(error, BadData) or (isinstance(error, OSError) and error.errno == errno.EINVAL):
+                raise self._damaged(error) from error
+            raise
+        except Exception as error:  # each library has its own, and more for files that someone has crafted
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> InvalidValue:
+        return InvalidValue(f"{self.name} is damaged or not a saved agent: {one_line(error)[:200]}")
 
     @contextlib.contextmanager
     def problems_named(self) -> Iterator[None]:
@@ -174,15 +187,19 @@ class AgentFile:
             data |= {key: value for key, value in cloudpickle.loads(self._pickled).items() if key in needed}
         return {**data, **given}
 
-    def parameters(self, device: torch.device | str) -> dict[str, Any]:
-        """Return weights and optimizer state."""
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The weights of the policy, under all their names."""
         lacking = sorted(set(self.description.aliases.values()) - set(self._weights))
         if lacking:
             raise InvalidValue(f"the weights {lacking[0]} are missing")
-        aliases = {alias: self._weights[original] for alias, original in self.description.aliases.items()}
+        return self._weights | {alias: self._weights[name] for alias, name in self.description.aliases.items()}
+
+    def parameters(self, device: torch.device | str) -> dict[str, Any]:
+        """Return weights and optimizer state."""
         target = get_device(device)
         return {
-            "policy": {key: tensor.to(target) for key, tensor in (self._weights | aliases).items()},
+            "policy": {name: tensor.to(target) for name, tensor in self.weights.items()},
             "policy.optimizer": _unflatten(self._moments, self.description.optimizer_groups),
         }
 

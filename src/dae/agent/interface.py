@@ -186,18 +186,17 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
             self.device,
             has_head=self.estimator.head is not None,
         )
-        self.policy = with_critic_head(self.policy_class)(
-            self.observation_space,
-            self.action_space,
-            self.lr_schedule,
-            use_sde=self.use_sde,
-            critic_head=self.estimator.head,
-            **self.policy_kwargs,
-        ).to(self.device)
+        kind, arguments = self._network
+        self.policy = kind(self.observation_space, self.action_space, self.lr_schedule, **arguments).to(self.device)
         parallel.begin(self.policy, self.seed)
         if self.device.type == "cpu":
             keep_freed_memory()
         self._maybe_recommend_cpu("MlpPolicy")
+
+    @property
+    def _network(self) -> tuple[type[Any], dict[str, Any]]:
+        kind = with_critic_head(self.policy_class)
+        return kind, {"use_sde": self.use_sde, "critic_head": self.estimator.head, **self.policy_kwargs}
 
     def learn(
         self,

@@ -40,6 +40,10 @@ class ReferencePPO(PPO):
         """Read nothing: Stable-Baselines3 knows no masks."""
         return no_masks
 
+    @property
+    def _network(self) -> tuple[type[Any], dict[str, Any]]:
+        return self.policy_class, {"use_sde": self.use_sde, **self.policy_kwargs}
+
     def _setup_model(self) -> None:
         unknown = [name for name, default in vars(PPOOptions()).items() if getattr(self.options, name) != default]
         if self.advantage != "gae":

@@ -1,7 +1,8 @@
 """Saving and loading agents: Stable-Baselines3's interface, but a file that holds data and cannot run code."""
 
 import dataclasses
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -15,7 +16,8 @@ from dae.agent.agent_file import AgentFile, Path, is_from_sb3, write_agent
 from dae.agent.estimators import ESTIMATORS, AdvantageEstimator
 from dae.agent.from_sb3 import load_from_sb3
 from dae.errors import InvalidValue, one_line
-from dae.hyperparameters import Hyperparameters, PPOOptions, argument_of
+from dae.hyperparameters import Hyperparameters, PPOOptions, SB3Settings, argument_of
+from dae.rules import COUNT, require
 from dae.serialization import decode
 
 if TYPE_CHECKING:
@@ -32,6 +34,12 @@ _NEEDED: dict[str, Any] = {
     "observation_space": spaces.Space,
     "action_space": spaces.Space,
 }
+# Every version has these; what came later is as it was before it existed.
+_ALWAYS_SAVED = {
+    *(argument_of(field) for field in dataclasses.fields(SB3Settings) if field.name != "anneal"),
+    *("clip_range_vf", "target_kl", "use_sde", "num_timesteps"),
+}
+_OWN_MODULES = ("dae.", "stable_baselines3.")
 _USUAL: dict[str, Any] = {"n_envs": 1, "verbose": 0, "seed": None}  # where `save(exclude=…)` has left them out
 _CHECKED_BY_RULE = {argument_of(field) for field in dataclasses.fields(Hyperparameters)}
 
@@ -59,6 +67,11 @@ class SafeSaving(BaseAlgorithm):
 
     policy: "CriticHeadMixin"
     estimator: AdvantageEstimator
+
+    @property
+    @abstractmethod
+    def _network(self) -> tuple[type[Any], dict[str, Any]]:
+        """The class of the network, and its arguments besides spaces and learning rate."""
 
     def save(self, path: Path, exclude: Iterable[str] | None = None, include: Iterable[str] | None = None) -> None:
         """Write the agent to a zip file; an existing one is replaced only when the new one is complete."""
@@ -114,6 +127,8 @@ class SafeSaving(BaseAlgorithm):
             if not trust:
                 _require_settings(model, {name: value for name, value in data.items() if name not in given})
             vars(model).update({**_OPTIONS_OF_OLD_FILES, **data, **given})
+            if not trust:
+                _require_network(model, file.weights)
             model._setup_model()
             model.set_parameters(file.parameters(device), exact_match=True, device=device)
             model.estimator.load_state({name: tensor.to(model.device) for name, tensor in file.estimator_state.items()})
@@ -161,6 +176,9 @@ def _require(data: dict[str, Any]) -> None:
             raise InvalidValue(f"its setting {name} is {data[name]!r}")
     if not issubclass(data["policy_class"], ActorCriticPolicy):
         raise InvalidValue(f"its policy is {data['policy_class'].__name__}, which is not one")
+    lacking = sorted(_ALWAYS_SAVED - set(data))
+    if lacking:
+        raise InvalidValue(f"its setting {lacking[0]} is missing: pass it, PPO.load(..., {lacking[0]}=...)")
 
 
 def _require_settings(model: SafeSaving, saved: dict[str, Any]) -> None:
@@ -181,6 +199,43 @@ def _require_settings(model: SafeSaving, saved: dict[str, Any]) -> None:
                 raise InvalidValue(f"{name} is {value!r}: it must be of the kind of {usual!r}")
     if not isinstance(saved.get("seed"), int | None):
         raise InvalidValue(f"seed is {saved['seed']!r}: it must be a number or None")
+    if "_stats_window_size" in saved:
+        require("_stats_window_size", saved["_stats_window_size"], COUNT)
+
+
+def _require_network(model: SafeSaving, weights: Mapping[str, torch.Tensor]) -> None:
+    """Refuse settings of another network than the one that the weights are of, before it takes memory or time."""
+    kind, arguments = model._network
+    layers = arguments.get("net_arch") or []
+    if sum(map(len, layers.values()) if isinstance(layers, dict) else [len(layers)]) > len(weights):
+        raise InvalidValue(f"net_arch has more layers than the {len(weights)} weights of the file")
+    chosen = arguments.get("optimizer_kwargs") or {}
+    if arguments.get("optimizer_class", torch.optim.Adam) is torch.optim.Adam or "fused" in chosen:
+        arguments["optimizer_kwargs"] = {**chosen, "fused": False}  # there is no fused kernel for shapes
+
+    class Shapes(kind):  # type: ignore[misc, valid-type]
+        device = torch.device("meta")  # where tensors have a shape and nothing else
+
+    model._setup_lr_schedule()
+    try:
+        with Shapes.device:
+            network = Shapes(model.observation_space, model.action_space, model.lr_schedule, **arguments)
+    except Exception as error:  # whatever it is, the file caused it, unless a class of the user's needs real weights
+        if not getattr(arguments.get("features_extractor_class"), "__module__", "dae.").startswith(_OWN_MODULES):
+            return
+        raise InvalidValue(f"its network cannot be built: {type(error).__name__}: {one_line(error)}") from error
+    expected = {name: tensor.shape for name, tensor in network.state_dict().items()}
+    for name in sorted({*expected, *weights}):
+        here, there = expected.get(name), weights[name].shape if name in weights else None
+        if here != there:
+            raise InvalidValue(
+                f"the weights belong to another network: {name} is {_shape(there)} in the file, and {_shape(here)} by "
+                "its settings"
+            )
+
+
+def _shape(shape: torch.Size | None) -> str:
+    return "missing" if shape is None else f"of shape {tuple(shape)}"
 
 
 def _bytes(observations: Any) -> int:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from dae.errors import UserError, one_line
+from dae.files import read_file
 from dae.rules import NOT_NEGATIVE, Rule, ruled
 from dae.runs import RunFolder, RunSettings
 from dae.runs.settings import convert_settings, preset_settings, require_names
+from dae.serialization import BadData, parse_json
 from dae.terminal.options import parse_count, read_options
 
 THREADS = Rule("in [0, 1024]", lambda n: 0 <= n <= 1024)
@@ -41,6 +41,7 @@ class TrainConfig(RunSettings):
 
 
 _NAMES = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in ("config", "resume"))
+_LARGEST = 2**20  # bytes of a file of settings
 _COUNTS = ("frames", "actors")  # which a file may hold as text: "500K"
 
 
@@ -68,18 +69,27 @@ def _read(arguments: list[str], default: TrainConfig) -> TrainConfig:
 def _read_file(path: Path) -> dict[str, Any]:
     """Return the settings in a file, converted to their types; TOML has no None, so it is written as text."""
     try:
-        content = path.read_bytes()
-        settings = tomllib.loads(content.decode()) if path.suffix != ".json" else msgspec.json.decode(content)
+        content = read_file(path, _LARGEST, follow=True)
+        settings: Any = parse_json(content, object) if path.suffix == ".json" else _parse_toml(content)
     except OSError as error:
         raise UserError(f"config file {path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"config file {path} cannot be read: {one_line(error)}") from error
+    except BadData as error:
+        raise UserError(f"config file {path} cannot be read: {error}") from error
     if path.suffix == ".json":
         settings = settings.get("settings") if isinstance(settings, dict) else None
     require_names(settings, _NAMES, path)
     plain = {name: _plain(name, value, path) for name, value in settings.items()}
     typed = convert_settings(plain, TrainConfig, path, lax=True)
     return {name: getattr(typed, name) for name in settings}
+
+
+def _parse_toml(content: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadData(one_line(error)) from error
+    except RecursionError:
+        raise BadData("it is nested too deeply") from None
 
 
 def _plain(name: str, value: Any, path: Path) -> Any:

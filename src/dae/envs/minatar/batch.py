@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 import threading
 from collections.abc import Sequence
 from types import ModuleType
@@ -40,8 +41,18 @@ class _Threads:
         self._process: int | None = None
 
     def usable(self) -> bool:
-        self._process = self._process or os.getpid()
+        if self._process is None:
+            self._process = os.getpid()
+            self._start()
         return self._process == os.getpid()
+
+    def _start(self) -> None:
+        """Let Numba start its threads; it then sets the number of OpenMP's, which PyTorch uses too, to its own."""
+        torch = sys.modules.get("torch")
+        before = None if torch is None else torch.get_num_threads()
+        numba.get_num_threads()
+        if torch is not None:
+            torch.set_num_threads(before)
 
 
 _threads = _Threads()
@@ -104,7 +115,7 @@ class MinAtarBatch:
         self.action_set = np.array(self.rules.MINIMAL_ACTIONS if use_minimal_action_set else range(6))
         self._options = (float(sticky_action_prob), bool(difficulty_ramping), max_episode_steps or 0)
         self._indices = first_index + np.arange(n_envs)
-        self.n_threads = min(n_threads, numba.get_num_threads())
+        self.n_threads = min(n_threads, numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
         self._at_first_start = False
         self._states: States = np.zeros(n_envs, state_dtype(self.rules.FIELDS))
         # The loop writes the data of ended episodes here. It is read within the step, so the arrays can be reused.

@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.errors import UserError
+from dae.errors import UserError, one_line
 from dae.experiments.synthetic.config import SyntheticConfig
-from dae.files import write_atomically
+from dae.files import read_file, write_atomically
 from dae.runs import Provenance
 from dae.runs.settings import require_same
+from dae.serialization import BadData, parse_json
 
 Numbers = NDArray[np.float64]
+_LARGEST_SETTINGS, _LARGEST_TABLE = 2**20, 2**31  # bytes
 _COLUMNS = ("method", "seed", "iteration", "mse", "expected_return")
 
 
@@ -58,9 +61,11 @@ class Results:
             return
         try:
             # A setting that is not there is as it was before it existed.
-            stored = SyntheticConfig().to_json() | json.loads(described.read_bytes())["settings"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{described} cannot be read ({error}): choose another --out") from error
+            written = parse_json(read_file(described, _LARGEST_SETTINGS), dict[str, dict[str, Any]])
+            stored = SyntheticConfig().to_json() | written["settings"]
+        except (BadData, KeyError, OSError) as error:
+            reason = getattr(error, "strerror", None) or one_line(error)
+            raise UserError(f"{described} cannot be read ({reason}): choose another --out") from error
         require_same(self.folder, stored, self._settings)
         if self.table.exists():
             self._read()
@@ -98,17 +103,21 @@ class Results:
         length = self._settings["iterations"]
         collected: dict[tuple[str, int], list[tuple[float, float]]] = {}
         try:
-            with self.table.open(newline="") as file:
-                reader = csv.reader(file)
-                if tuple(next(reader)) != _COLUMNS:
-                    raise ValueError("other columns")
-                for method, seed, _, mse, expected in reader:
-                    collected.setdefault((method, int(seed)), []).append((float(mse), float(expected)))
+            reader = csv.reader(io.StringIO(read_file(self.table, _LARGEST_TABLE).decode()))
+            if tuple(next(reader)) != _COLUMNS:
+                raise ValueError("other columns")
+            for method, seed, iteration, mse, expected in reader:
+                rows = collected.setdefault((method, int(seed)), [])
+                rows.append((float(mse), float(expected)))
+                if int(iteration) != len(rows) or not np.isfinite(rows[-1]).all():
+                    raise ValueError(f"iteration {iteration} of {method}, seed {seed}")
             if any(len(rows) != length for rows in collected.values()):
                 raise ValueError("rows are missing")
-        except (ValueError, StopIteration) as error:
+        except (ValueError, StopIteration, OSError, csv.Error) as error:
+            reason = getattr(error, "strerror", None) or one_line(error)
             raise UserError(
-                f"{self.table} was damaged or changed ({error}): move it to start from scratch, or choose another --out"
+                f"{self.table} was damaged or changed ({reason}): move it to start from scratch, or choose another "
+                "--out"
             ) from error
         # They were computed in single precision: this restores exactly the numbers that were written.
         self._curves = {key: np.array(rows, np.float32).astype(np.float64) for key, rows in collected.items()}

@@ -164,7 +164,7 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
     begun = parallel.broadcast(folder.exists)
     share = share_of(config, parallel.size())
     env = parallel.together(lambda: make_env(share))
-    if config.threads:  # after the games have loaded: Numba sets the threads of OpenMP, which PyTorch uses too
+    if config.threads:
         torch.set_num_threads(config.threads)
     agent, counters = None if begun else make_model(share, env), Counters()
     checkpoint = share_checkpoint(parallel.on_first(lambda: _open_folder(folder, config, begun, held)))
