@@ -89,6 +89,14 @@ def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.Cap
         ([*BREAKOUT, "--seed", "-1"], "seed is -1: it must be in [0, 2^32)"),
         ([*BREAKOUT, "--frames", "1e30"], "it must be an integer in [1, 2^53)"),
         ([*BREAKOUT, "--device", "gpu"], "device is 'gpu': it must be auto, cpu, mps, cuda or cuda:N"),
+        ([*BREAKOUT, "--device", "cuda:99"], "device is 'cuda:99': it must be one that is available, auto or cpu"),
+        ([*BREAKOUT, "--device", "mps"], "device is 'mps': it must be one that is available, auto or cpu"),
+        (["CartPole-v1", "--device", "cuda"], "device is 'cuda': it must be one that is available, auto or cpu"),
+        (["Blackjack-v1"], "observations of the kind Tuple are not supported: it must be Box, Discrete,"),
+        (["CartPole-v1", "--actors", "10M"], "a rollout of 128 steps x 10000000 environments takes"),
+        ([*BREAKOUT, "--actors", "1e15"], "a rollout of 16 steps x 1000000000000000 environments takes"),
+        ([*BREAKOUT, "--steps", "0"], "steps is 0: it must be an integer of at least 1"),
+        (["--config", "/dev/zero"], "config file /dev/zero cannot be read: it is not a regular file"),
         ([*BREAKOUT, "--threads", "100000000"], "threads is 100000000: it must be in [0, 1024]"),
         ([*BREAKOUT, "--network", "deep"], "network is 'deep': it must be baseline or wide for MinAtar/Breakout-v1"),
         ([*BREAKOUT, "--config", "none.toml"], "config file none.toml cannot be read: No such file or directory"),
@@ -349,7 +357,6 @@ def test_a_signal_on_a_full_disk_has_its_exit_code(
     assert saved == RunFolder(config.folder).checkpoints.newest_frames() > 0
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # from TensorBoard's writer
 def test_a_folder_that_is_deleted_meanwhile_ends_the_run_and_is_not_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,7 +37,7 @@ class Score:
 @functools.cache
 def paper_scores() -> dict[tuple[str, str, str, str, str], Score]:
     """Return the printed scores by (family, network, game, metric, estimator)."""
-    text = resources.files("dae.paper").joinpath("scores.csv").read_text()
+    text = resources.files("dae.paper").joinpath("scores.csv").read_text(encoding="utf-8")
     return {
         (row["domain"], row["network"], row["environment"], row["metric"], row["method"]): Score(
             float(row["mean"]), float(row["standard_error"])

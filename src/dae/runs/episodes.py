@@ -48,7 +48,7 @@ class EpisodeLog:
         self.path = path
         if resume_at is None:
             header = json.dumps({"t_start": time.time(), "env_id": env_id})
-            path.write_text(f"#{header}\n{','.join(_COLUMNS)}\n")
+            path.write_text(f"#{header}\n{','.join(_COLUMNS)}\n", encoding="utf-8")
         else:
             with path.open("r+b") as file:
                 if file.seek(0, os.SEEK_END) < resume_at:

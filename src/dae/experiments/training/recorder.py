@@ -146,7 +146,7 @@ class FolderRecorder(Recorder):
         self._folder.checkpoints.save(checkpoint)
 
     def keep_traceback(self) -> str:
-        self._folder.error.write_text(traceback.format_exc())
+        self._folder.error.write_text(traceback.format_exc(), encoding="utf-8", errors="replace")
         return f"; details are in {self._folder.error}"
 
     def _recent_score(self) -> float | None:

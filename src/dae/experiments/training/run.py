@@ -133,7 +133,7 @@ def _draw(config: TrainConfig, folder: RunFolder, agent: PPO) -> int:
         print(f"\nstopped by {stopped}; the run is finished, and the same command draws its pictures", flush=True)
         return stopped.exit_code
     except Exception as error:
-        folder.error.write_text(traceback.format_exc())
+        folder.error.write_text(traceback.format_exc(), encoding="utf-8", errors="replace")
         announce(
             f"the pictures could not be drawn ({type(error).__name__}: {one_line(error)}); details: {folder.error}"
         )
