@@ -1,5 +1,6 @@
 """Saved agents: nothing is lost, nothing in them can run, and a failed save leaves the old file."""
 
+import contextlib
 import io
 import json
 import os
@@ -18,7 +19,9 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 
 import dae
 from dae.agent import register
+from dae.agent.agent_file import AgentFile
 from dae.agent.encoding import REGISTERED
+from dae.errors import InvalidValue
 from dae.serialization import decode, encode
 from tests.agent.worlds import Spaces
 
@@ -224,6 +227,12 @@ def rewritten(tmp_path: Path, change: Any, **options: Any) -> Path:
     return tmp_path / "bad.zip"
 
 
+def with_nan(part: bytes) -> bytes:
+    tensors = safetensors.torch.load(part)
+    max(tensors.values(), key=torch.numel).view(-1)[0] = float("nan")
+    return safetensors.torch.save(tensors)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -254,11 +263,58 @@ def rewritten(tmp_path: Path, change: Any, **options: Any) -> Path:
         lambda d, _: d.update(format="1"),
         lambda d, _: d.update(data=None),
         lambda d, _: d["optimizer_groups"][0].update(params=[0]) or d["optimizer_groups"].append({"params": [5]}),
+        lambda d, _: d["data"].update(tensorboard_log="/tmp/elsewhere"),
+        lambda d, _: d["data"].pop("gamma"),
+        lambda d, _: d["data"].pop("clip_range_vf"),
+        lambda d, _: d["data"].update(n_envs=2**40),
+        lambda d, _: d["data"].update(_stats_window_size=-1),
+        lambda d, _: d["data"].update(policy_kwargs={"net_arch": [2**20, 2**20]}),
+        lambda d, _: d["data"].update(policy_kwargs={"net_arch": [64] * 1_000_000}),
+        lambda d, _: d["data"].update(policy_kwargs={"net_arch": {"pi": [64] * 1_000_000}}),
+        lambda d, _: d["data"].update(policy_kwargs={"net_arch": 5}),
+        lambda d, _: d["data"].update(policy_kwargs={"net_arch": ["x"]}),
+        lambda d, _: d["data"].update(policy_kwargs={"unknown": 1}),
+        lambda d, _: d["data"].update(policy_kwargs={"optimizer_kwargs": {"betas": 3}}),
+        lambda d, _: d["data"].update(policy_kwargs={"activation_fn": {"@": "class", "with": ["Adam"]}}),
+        lambda d, _: d["data"].update(
+            policy_kwargs={"features_extractor_class": {"@": "class", "with": ["NatureCNN"]}}
+        ),
+        lambda d, _: d["data"].update(observation_space={"@": "discrete", "with": [2**40, 0, "<i8"]}),
+        lambda d, _: d["data"].update(action_space={"@": "discrete", "with": [2**40, 0, "<i8"]}),
+        lambda _, parts: parts.update({"policy.safetensors": with_nan(parts["policy.safetensors"])}),
+        lambda _, parts: parts.update({"optimizer.safetensors": with_nan(parts["optimizer.safetensors"])}),
     ],
 )
+@pytest.mark.timeout(60)
 def test_a_crafted_description_gets_one_line(change: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"\A[^\n]*\Z"):
         dae.PPO.load(rewritten(tmp_path, change))
+
+
+def test_a_setting_that_was_not_saved_can_be_passed(tmp_path: Path) -> None:
+    model = trained()
+    model.save(tmp_path / "agent.zip", exclude=["gamma"])
+    with pytest.raises(ValueError, match=r"its setting gamma is missing: pass it, PPO.load\(..., gamma=...\)"):
+        dae.PPO.load(tmp_path / "agent.zip")
+    assert dae.PPO.load(tmp_path / "agent.zip", gamma=0.5).gamma == 0.5
+
+
+def test_every_damage_to_a_zip_is_one_line(tmp_path: Path) -> None:
+    """Each byte of the archive's own records, changed in turn."""
+    trained().save(tmp_path / "good.zip")
+    content = (tmp_path / "good.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "good.zip") as archive:
+        headers = [part.header_offset for part in archive.infolist()]
+    records = {*range(archive.start_dir, len(content)), *(start + k for start in headers for k in range(30))}
+    refused = 0
+    for place in sorted(records):
+        for changed in (content[place] ^ 0xFF, content[place] ^ 1):
+            damaged = content[:place] + bytes([changed]) + content[place + 1 :]
+            with contextlib.suppress(InvalidValue):  # which is one line, whatever its cause
+                AgentFile(io.BytesIO(damaged))
+                continue
+            refused += 1
+    assert refused > len(records) / 2
 
 
 @pytest.mark.parametrize("moment", [torch.zeros(1), torch.zeros((), dtype=torch.float64)], ids=["shape", "dtype"])

@@ -206,9 +206,10 @@ def _require_settings(model: SafeSaving, saved: dict[str, Any]) -> None:
 def _require_network(model: SafeSaving, weights: Mapping[str, torch.Tensor]) -> None:
     """Refuse settings of another network than the one that the weights are of, before it takes memory or time."""
     kind, arguments = model._network
-    layers = arguments.get("net_arch") or []
-    if sum(map(len, layers.values()) if isinstance(layers, dict) else [len(layers)]) > len(weights):
-        raise InvalidValue(f"net_arch has more layers than the {len(weights)} weights of the file")
+    layers = arguments.get("net_arch")
+    stacks = layers.values() if isinstance(layers, dict) else [layers]
+    if sum(len(stack) for stack in stacks if isinstance(stack, list)) > len(weights):
+        raise InvalidValue(f"net_arch has more layers than the file has weights ({len(weights)})")
     chosen = arguments.get("optimizer_kwargs") or {}
     if arguments.get("optimizer_class", torch.optim.Adam) is torch.optim.Adam or "fused" in chosen:
         arguments["optimizer_kwargs"] = {**chosen, "fused": False}  # there is no fused kernel for shapes
