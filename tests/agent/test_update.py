@@ -116,6 +116,24 @@ def test_authors_truncation_handling_ends_the_episode() -> None:
     assert torch.equal(theirs.rollout_buffer.terminated, ends)
 
 
+def test_a_rollout_can_be_carried_over() -> None:
+    seen = gym.spaces.Dict({"a": gym.spaces.Box(0, 1, (2, 3), np.bool_), "b": gym.spaces.Discrete(5)})
+    first, second, smaller = (
+        Rollout(n_steps, 3, seen, gym.spaces.MultiDiscrete([2, 3]), torch.device("cpu"), has_head=True)
+        for n_steps in (4, 4, 2)
+    )
+    first.reset()
+    first._make_masks([5])
+    for k, tensor in enumerate(first.tensors.values()):
+        tensor.copy_((torch.arange(tensor.numel()) % (k + 2)).reshape(tensor.shape))
+    second.restore(first.tensors)
+    assert second.full
+    assert len(second.tensors) == 12
+    assert all(torch.equal(tensor, first.tensors[name]) for name, tensor in second.tensors.items())
+    with pytest.raises(ValueError, match="a rollout of another size"):
+        smaller.restore(first.tensors)
+
+
 @pytest.mark.parametrize("row_length", [None, 1, 2, 3, 4, 9])
 @pytest.mark.parametrize(
     ("batching", "batch_size"),

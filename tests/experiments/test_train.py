@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from stable_baselines3.common.monitor import load_results
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import dae
 from dae.cli import main
@@ -61,6 +62,15 @@ def test_a_run_leaves_scores_pictures_and_an_agent(tmp_path: Path, capsys: pytes
 
     assert main(["runs", str(tmp_path)]) == 0
     assert re.search(r"seed-0 +finished +4,096/4,000 +4,096 +[\d.]+ +[\d,]+", capsys.readouterr().out)
+
+
+def test_tensorboard_reads_what_a_run_logs(tmp_path: Path) -> None:
+    config = small(tmp_path, "--frames", "500")
+    assert train(config) == 0
+    events = EventAccumulator(str(config.folder / "tensorboard")).Reload()
+    assert {"train/loss", "train/approx_kl", "rollout/ep_rew_mean", "time/fps"} <= set(events.Tags()["scalars"])
+    assert [event.step for event in events.Scalars("train/loss")] == [256, 384, 512]
+    assert all(np.isfinite(event.value) for event in events.Scalars("train/loss"))
 
 
 def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
