@@ -105,6 +105,7 @@ def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.Cap
         (["Blackjack-v1"], "observations of the kind Tuple are not supported: it must be Box, Discrete,"),
         (["CartPole-v1", "--actors", "10M"], "a rollout of 128 steps x 10000000 environments takes"),
         ([*BREAKOUT, "--actors", "1e15"], "a rollout of 16 steps x 1000000000000000 environments takes"),
+        (["\udcff"], r"env is '\udcff': it must be an environment id"),
         ([*BREAKOUT, "--steps", "0"], "steps is 0: it must be an integer of at least 1"),
         (["--config", "/dev/zero"], "config file /dev/zero cannot be read: it is not a regular file"),
         ([*BREAKOUT, "--threads", "100000000"], "threads is 100000000: it must be in [0, 1024]"),
@@ -223,6 +224,7 @@ def test_a_config_file_is_between_preset_and_options(tmp_path: Path) -> None:
         ("frames = 1.5", "mine.toml: frames is 1.5: it must be an integer in"),
         ("env = 5", "mine.toml: env is 5: it must be an environment id"),
         ("anneal = 3", "mine.toml: anneal is 3: it must be True or False"),
+        ('anneal = "--help"', "mine.toml: anneal is '--help': it must be True or False"),
     ):
         file.write_text(text)
         with pytest.raises(UserError, match=message):
