@@ -5,12 +5,13 @@ INSTALLED := .venv/.installed
 # Tests of one file stay together: they share what is costly to make.
 ON_ALL_CORES := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: help train test test-all check format bench clean
+.PHONY: help train test test-all fuzz check format bench clean
 
 help:
 	@echo "make train     train an agent on MinAtar Breakout, in minutes; again: continue it"
 	@echo "make test      the fast test suite"
 	@echo "make test-all  every test, the slow ones too"
+	@echo "make fuzz      mutated files against every reader, for an hour; MINUTES=600 for longer"
 	@echo "make check     formatting, lint and types"
 	@echo "make format    apply formatting and safe lint fixes"
 	@echo "make bench     measure speed"
@@ -29,6 +30,10 @@ test: $(INSTALLED)
 
 test-all: $(INSTALLED)
 	$(BIN)/python -m pytest $(ON_ALL_CORES)
+
+MINUTES ?= 60
+fuzz: $(INSTALLED)
+	$(BIN)/python -m tests.fuzzing --minutes $(MINUTES)
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .
