@@ -3,11 +3,16 @@
 import difflib
 from collections.abc import Iterable
 
+_LONGEST = 1_000  # characters of a message: names and values from files may have any length
+
 
 class UserError(Exception):
     """One line for the user: the value, the rule and the remedy."""
 
     exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message))
 
 
 class InvalidValue(UserError, ValueError):
@@ -32,5 +37,17 @@ def nearest(name: str, known: Iterable[str], otherwise: str = "", *, most: int =
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's message without line breaks."""
-    return " ".join(str(error).split())
+    """Return an error's message without line breaks, and not longer than a reader would read."""
+    return shortened(" ".join(str(error).split()))
+
+
+def shortened(text: str) -> str:
+    """Return a text without its middle, if it is very long; its end often says what to do.
+
+    >>> shortened("short"), len(shortened("long" * 100_000))
+    ('short', 1000)
+    """
+    if len(text) <= _LONGEST:
+        return text
+    end = _LONGEST // 4
+    return f"{text[: _LONGEST - end - 3]} … {text[-end:]}"
