@@ -186,6 +186,21 @@ def test_settings_of_another_type_are_refused(change: dict[str, object], message
         RunSettings.from_json(RunSettings(env="CartPole-v1").to_json() | change, tmp_path / "config.json")
 
 
+@pytest.mark.parametrize("value", ["x" * 10**6, [10**6 * "x"], dict.fromkeys(map(str, range(10**5)))], ids=type)
+def test_a_long_value_is_refused_in_a_line_that_can_be_read(value: object, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"frames is .*: it must be an integer") as refused:
+        RunSettings.from_json({"env": "CartPole-v1", "frames": value}, tmp_path / "config.json")
+    assert len(str(refused.value)) < 1_500
+
+
+def test_a_deep_value_is_refused_like_others(tmp_path: Path) -> None:
+    deep: list[object] = []
+    for _ in range(10_000):
+        deep = [deep]
+    with pytest.raises(UserError, match=r"frames is \[\[.*: it must be an integer"):
+        RunSettings.from_json({"env": "CartPole-v1", "frames": deep}, tmp_path / "config.json")
+
+
 def test_there_is_one_finder_of_runs(tmp_path: Path) -> None:
     for name in ("b/run", "a/run", "a/run/checkpoints/000", "c"):
         (tmp_path / name).mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from dae.rules import Rule, check_fields, require, ruled
 from dae.terminal.options import COUNT_WORD, one_of
 
 Settings = TypeVar("Settings", bound="RunSettings")
+_SHORT = reprlib.Repr()  # a file's values may be nested too deeply to be shown
+_SHORT.maxstring = 80
 ENV_ID = Rule("an environment id, such as MinAtar/Breakout-v1", lambda name: bool(name) and name.isprintable())
 SEED = Rule("in [0, 2^32)", lambda n: 0 <= n < 2**32)
 SIZE = Rule("an integer in [1, 2^53)", lambda n: 1 <= n < 2**53)  # what JSON and floats hold exactly
@@ -124,7 +127,7 @@ def convert_settings(settings: Mapping[str, Any], kind: type[Settings], where: P
             raise UserError(f"{where}: {error}") from error
         rule = fields[name].metadata.get("rule")
         expected = rule.text if rule else str(error).partition(" - at")[0].removeprefix("Expected ").replace("`", "")
-        raise UserError(f"{where}: {name} is {settings[name]!r}: it must be {expected}") from error
+        raise UserError(f"{where}: {name} is {_SHORT.repr(settings[name])}: it must be {expected}") from error
 
 
 SETTING_NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
