@@ -120,6 +120,20 @@ def test_a_manifest_without_end_and_a_part_that_is_a_pipe_are_damage(tmp_path: P
         newest(checkpoints)
 
 
+def test_what_is_in_the_place_of_a_checkpoint_is_removed_without_waiting_for_it(tmp_path: Path) -> None:
+    """To remove a pipe as a folder would mean to open it, and to wait until something writes to it."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "kept").write_text("mine")
+    os.mkfifo(tmp_path / "run" / f"{5:012d}")
+    os.mkfifo(tmp_path / "run" / ".saving-1")
+    (tmp_path / "run" / f"{10:012d}").symlink_to(tmp_path / "outside")
+    checkpoints = saved(tmp_path / "run", 10, 20)
+    assert newest(checkpoints) == (20, [])
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [f"{10:012d}", f"{20:012d}"]
+    assert (tmp_path / "outside" / "kept").read_text() == "mine"
+
+
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     checkpoints = saved(tmp_path, 10)
     manifest = tmp_path / f"{10:012d}" / "manifest.json"

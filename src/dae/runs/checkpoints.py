@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from dae.errors import UserError
+from dae.errors import UserError, one_line
 from dae.files import read_file, sync_folder
 from dae.serialization import BadData, parse_json
 
@@ -82,10 +82,10 @@ class Checkpoints:
             manifest = msgspec.json.encode(_Manifest(FORMAT, checkpoint.frames, files, checkpoint.pending))
             _write(temporary / _MANIFEST, msgspec.json.format(manifest, indent=1))
             sync_folder(temporary)
-            shutil.rmtree(target, ignore_errors=True)
+            _remove(target)
             temporary.rename(target)
         except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
+            _remove(temporary)
             raise
         sync_folder(self.folder)
         self._prune()
@@ -98,7 +98,9 @@ class Checkpoints:
             try:
                 return _read(self.folder / name)
             except (_Damaged, OSError) as problem:
-                announce(f"checkpoint {self.folder / name} cannot be used ({problem}); trying the one before it")
+                announce(
+                    f"checkpoint {self.folder / name} cannot be used ({one_line(problem)}); trying the one before it"
+                )
         if names:
             raise UserError(
                 f"no checkpoint in {self.folder} can be used; restore one from a backup, or move the run's folder away "
@@ -125,14 +127,23 @@ class Checkpoints:
         whole = 0
         for name in reversed(self._names()):
             if whole == 2:
-                shutil.rmtree(self.folder / name, ignore_errors=True)
+                _remove(self.folder / name)
             elif _is_whole(self.folder / name):
                 whole += 1
 
     def _sweep(self) -> None:
         """Remove what interrupted saves left behind."""
         for leftover in self.folder.glob(".saving-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+            _remove(leftover)
+
+
+def _remove(path: Path) -> None:
+    """Remove a checkpoint, or what is in its place: `rmtree` would wait for a pipe, and leave a link."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
 
 
 def _is_whole(folder: Path) -> bool:
