@@ -116,6 +116,17 @@ def test_a_snapshot_of_another_number_of_environments_is_refused() -> None:
         restore_snapshot(three, snapshot)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"(4,)", b"(2,)"), (b"(4,), }             ", b"(1099511627776,), } "), (b"'<u8'", b"'|O8'")]
+)
+def test_a_snapshot_of_games_is_not_believed_about_its_size_and_kind(old: bytes, new: bytes) -> None:
+    env = dae.make_vec_env("MinAtar/Breakout-v1", 4, seed=0)
+    snapshot = family_of("MinAtar/Breakout-v1").take_snapshot(env, env.reset())
+    assert old in snapshot
+    with pytest.raises(UserError, match="it is not a snapshot of 4 of these games"):
+        family_of("MinAtar/Breakout-v1").restore_snapshot(env, snapshot.replace(old, new))
+
+
 class Shared(gym.Env[np.ndarray, int]):
     """Draws from the generators that the whole program shares."""
 
