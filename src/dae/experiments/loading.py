@@ -45,4 +45,6 @@ def load_agent(checkpoint: Checkpoint, kind: "type[PPO] | None" = None, **option
     """Return the agent of a checkpoint."""
     from dae.agent import PPO
 
+    if AGENT not in checkpoint.parts:
+        raise UserError(f"the checkpoint at {checkpoint.frames:,} frames has no {AGENT}: restore it from a backup")
     return (kind or PPO).load(io.BytesIO(checkpoint.parts[AGENT]), **options)
