@@ -25,8 +25,8 @@ from dae.cli import main
 from dae.experiments.config import TrainConfig
 from dae.experiments.sweep.config import PlannedRun, SweepConfig
 from dae.experiments.sweep.launchers import Launcher
-from dae.runs import RunFolder
-from tests.experiments.small import outcome
+from dae.runs import Episodes, RunFolder
+from tests.experiments.small import weights_hash
 from tests.fuzzing.originals import SWEEP, SYNTHETIC
 
 OBSERVATIONS = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
@@ -88,20 +88,29 @@ def agent_facts(model: dae.PPO) -> Any:
     return digest.hexdigest(), values.tolist(), settings, str(moments["param_groups"])
 
 
+def score_facts(episodes: Episodes) -> list[Any]:
+    """All of the episodes but the clock."""
+    return [column.tolist() for column in (episodes.scores, episodes.lengths, episodes.frames)]
+
+
+def status_facts(run: RunFolder) -> Any:
+    status = run.read_status()
+    return status.state, status.frames, status.episodes, status.score
+
+
 def read_agent(folder: Path, rng: random.Random) -> Any:
     return agent_facts(dae.PPO.load(folder / "agent.zip", device="cpu"))
 
 
 def read_run(folder: Path, rng: random.Random) -> Any:
     run = dae.load_run(folder / "run")
-    episodes = run.episodes
-    columns = [episodes.scores, episodes.lengths, episodes.seconds, episodes.frames]
-    return run.config.to_json(), [column.tolist() for column in columns], agent_facts(run.model)
+    return run.config.to_json(), score_facts(run.episodes), agent_facts(run.model)
 
 
 def resume(folder: Path, rng: random.Random) -> Any:
     command("train", "--resume", folder / "run", "--pictures", "False", "--threads", "1")
-    return outcome(RunFolder(folder / "run"))
+    run = RunFolder(folder / "run")
+    return weights_hash(run), *score_facts(run.read_episodes()), status_facts(run)
 
 
 def play(folder: Path, rng: random.Random) -> Any:
@@ -188,8 +197,7 @@ def sweep(folder: Path, rng: random.Random) -> Any:
     driver = "dae.experiments.sweep.driver"
     with patch(f"{driver}.LAUNCHERS", {"local": InPlace}), patch(f"{driver}._SECONDS_BETWEEN_LOOKS", 0.0):
         command("sweep", *SWEEP, "--out", folder, *dry)
-    statuses = [RunFolder(path.parent).read_status() for path in sorted(folder.rglob("status.json"))]
-    return [(status.state, status.frames, status.episodes, status.score) for status in statuses]
+    return [status_facts(RunFolder(path.parent)) for path in sorted(folder.rglob("status.json"))]
 
 
 @contextlib.contextmanager
