@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-_LONGEST = 1_000  # characters of a message: names and values from files may have any length
+_LONGEST = 1_000  # characters of a message: names and values from files may be anything
 
 
 class UserError(Exception):
@@ -12,7 +12,7 @@ class UserError(Exception):
     exit_code = 2
 
     def __init__(self, message: str) -> None:
-        super().__init__(shortened(message))
+        super().__init__(readable(message))
 
 
 class InvalidValue(UserError, ValueError):
@@ -37,17 +37,17 @@ def nearest(name: str, known: Iterable[str], otherwise: str = "", *, most: int =
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error's message without line breaks, and not longer than a reader would read."""
-    return shortened(" ".join(str(error).split()))
+    """Return an error's message without line breaks, as text that can be read."""
+    return readable(" ".join(str(error).split()))
 
 
-def shortened(text: str) -> str:
-    """Return a text without its middle, if it is very long; its end often says what to do.
+def readable(text: str) -> str:
+    """Return a text without its middle, if it is very long, and with characters that a terminal would obey escaped.
 
-    >>> shortened("short"), len(shortened("long" * 100_000))
-    ('short', 1000)
+    >>> readable("short"), readable("\\x1b[31mred"), len(readable("long" * 100_000))
+    ('short', '\\\\x1b[31mred', 1000)
     """
-    if len(text) <= _LONGEST:
-        return text
-    end = _LONGEST // 4
-    return f"{text[: _LONGEST - end - 3]} … {text[-end:]}"
+    if len(text) > _LONGEST:
+        end = _LONGEST // 4  # which often says what to do
+        text = f"{text[: _LONGEST - end - 3]} … {text[-end:]}"
+    return "".join(c if c.isprintable() or c.isspace() else ascii(c)[1:-1] for c in text)
