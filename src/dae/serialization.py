@@ -51,13 +51,20 @@ def encode(value: Any) -> Any:
 
 def decode(value: Any) -> Any:
     """Return the value that `encode` made this JSON from."""
+    try:
+        return _decode(value)
+    except RecursionError:
+        raise BadData("it is nested too deeply") from None
+
+
+def _decode(value: Any) -> Any:
     if isinstance(value, list):
-        return [decode(item) for item in value]
+        return [_decode(item) for item in value]
     if not isinstance(value, dict):
         return value
     if "@" not in value:
-        return {key: decode(item) for key, item in value.items()}
-    name, arguments = value["@"], decode(value.get("with"))
+        return {key: _decode(item) for key, item in value.items()}
+    name, arguments = value["@"], _decode(value.get("with"))
     if not isinstance(name, str) or name not in KINDS or not isinstance(arguments, list):
         raise BadData(f"{name!r} is not a kind of data that this version knows")
     try:

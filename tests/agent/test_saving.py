@@ -22,7 +22,7 @@ from dae.agent import register
 from dae.agent.agent_file import AgentFile
 from dae.agent.encoding import REGISTERED
 from dae.errors import InvalidValue
-from dae.serialization import decode, encode
+from dae.serialization import BadData, decode, encode
 from tests.agent.worlds import Spaces
 
 SMALL = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "seed": 0}
@@ -202,6 +202,15 @@ def test_values_survive_json(value: Any) -> None:
         assert back.dtype == value.dtype
     else:
         assert back == value
+
+
+@pytest.mark.parametrize("outer", [lambda inner: [inner], lambda inner: {"@": "tuple", "with": [inner]}])
+def test_what_is_nested_too_deeply_is_no_data(outer: Any) -> None:
+    deep: Any = 1
+    for _ in range(100_000):
+        deep = outer(deep)
+    with pytest.raises(BadData, match="it is nested too deeply"):
+        decode(deep)
 
 
 def test_weights_of_an_sb3_agent_can_be_taken_over() -> None:
