@@ -305,13 +305,16 @@ def mutate_agent(rng: random.Random, content: bytes, marker: Path) -> tuple[str,
     archive = zipfile.ZipFile(io.BytesIO(content))
     parts = {name: archive.read(name) for name in archive.namelist()}
     how = rng.choice(
-        ("data", "data", "data", "data", "weights", "weights", "part", "member", "member", "zip", "planted")
+        ("data", "data", "data", "data", "size", "weights", "weights", "part", "member", "member", "zip", "planted")
     )
     if how == "zip":
         return *_mutated_zip(rng, content), False
     name = rng.choice(sorted(parts))
     if how == "data":
         what, parts["data.json"] = mutate_json(rng, parts["data.json"])
+        return f"data.json: {what}", _zipped(list(parts.items())), True
+    if how == "size":
+        what, parts["data.json"] = _claiming_a_size(rng, parts["data.json"])
         return f"data.json: {what}", _zipped(list(parts.items())), True
     if how == "weights":
         name = rng.choice([part for part in sorted(parts) if part.endswith(".safetensors")])
@@ -345,6 +348,30 @@ def mutate_agent(rng: random.Random, content: bytes, marker: Path) -> tuple[str,
     if how == "comment":
         zipped = zipped[:-2] + struct.pack("<H", 5) + b"hello"
     return f"{name}: {how}", zipped, True
+
+
+SIZES: tuple[tuple[str, Any], ...] = (
+    *((name, {"@": "discrete", "with": [2**33, 0, "<i8"]}) for name in ("observation_space", "action_space")),
+    *((name, {"@": "multi-binary", "with": [[2**33]]}) for name in ("observation_space", "action_space")),
+    ("observation_space", {"@": "multi-binary", "with": [[2**16, 2**16]]}),
+    *(("net_arch", layers) for layers in ([2**40], [2**16] * 4, [1] * 100_000, {"pi": [2**33], "vf": []})),
+    *(("width", factor) for factor in (1e6, 1e18, 1e-9, -1)),
+    *((name, size) for name in ("n_steps", "n_envs", "batch_size", "_stats_window_size") for size in (2**33, 2**70)),
+)
+
+
+def _claiming_a_size(rng: random.Random, content: bytes) -> Change:
+    """Let a description ask for more memory than there is."""
+    description = json.loads(content)
+    name, value = rng.choice(SIZES)
+    data = description["data"]
+    if name == "net_arch":
+        data["policy_kwargs"][name] = value
+    elif name == "width":
+        data["policy_kwargs"]["features_extractor_kwargs"] = {name: value}
+    else:
+        data[name] = value
+    return f"{name} becomes {repr(value)[:60]}", json.dumps(description).encode()
 
 
 def _mutated_zip(rng: random.Random, content: bytes) -> Change:
