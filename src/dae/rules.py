@@ -17,7 +17,15 @@ class Rule(NamedTuple):
 
 
 def is_number(x: Any) -> bool:
-    return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
+    """Say whether a value is a finite number.
+
+    >>> is_number(3), is_number(10**400), is_number(True)
+    (True, False, False)
+    """
+    try:
+        return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
+    except OverflowError:  # an integer that no float holds
+        return False
 
 
 def optional(rule: Rule, meaning: str) -> Rule:
