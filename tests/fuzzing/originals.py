@@ -57,9 +57,10 @@ def make_originals(folder: Path) -> None:
     (folder / "toml" / "settings.toml").write_text(TOML)
     (folder / "json").mkdir()
     shutil.copy(folder / "cartpole" / "run" / "config.json", folder / "json")
-    runs = folder / "runs"
+    runs, finished = folder / "runs", folder / "finished"
     for method, seed in (("dae", 0), ("dae", 1), ("gae", 0)):
-        write_run(runs, method=method, seed=seed, episodes=[(float(i % 3), 30 * i + 1) for i in range(30)])
+        write_run(finished, method=method, seed=seed, episodes=[(float(i % 3), 30 * i + 1) for i in range(30)])
+    shutil.copytree(finished, runs)
     shutil.copytree(folder / "cartpole" / "run", runs / "stopped")
     assert main(["synthetic", "--seeds", "1", *SYNTHETIC, "--out", str(folder / "synthetic")]) == 0
     for seed in range(2):

@@ -77,6 +77,8 @@ class Fuzzer:
                     ran = _read(reader, self._copied(reader), random.Random(0))
                 if ran.error is not None:
                     raise ran.error
+                if reader.announces in ran.out:
+                    raise RuntimeError(f"{reader.name} announces something of undamaged files: {ran.out}")
                 answer.write_bytes(pickle.dumps(ran.result))
                 return 0
 
