@@ -231,12 +231,12 @@ LOST = (
 READERS = {
     reader.name: reader
     for reader in (
-        Reader("agent", "agent", read_agent, {"agent.zip": 1}, 80),
+        Reader("agent", "agent", read_agent, {"agent.zip": 1}, 60),
         Reader("agent-images", "agent-images", read_agent, {"agent.zip": 1}, 20),
         Reader("run", "cartpole", read_run, FILES | CHECKPOINT, 50),
         Reader("resume", "cartpole", resume, FILES | CHECKPOINT | {"run/lock": 1}, 60, only_reads=False),
         Reader("resume-minatar", "breakout", resume, FILES | CHECKPOINT, 25, only_reads=False),
-        Reader("play", "breakout", play, FILES | CHECKPOINT, 40),
+        Reader("play", "cartpole", play, FILES | CHECKPOINT, 40),
         Reader("config-toml", "toml", read_toml, {"settings.toml": 1}, 50),
         Reader("config-json", "json", read_config_json, {"config.json": 1}, 40),
         Reader(
