@@ -213,6 +213,7 @@ CHECKPOINT = {
     "run/checkpoints/*/state.json": 5,
     "run/checkpoints/*/environments.bin": 5,
     "run/checkpoints/*/agent.zip": 5,
+    "run/checkpoints/*/rollout.safetensors": 2,
     "run/checkpoints/*/manifest.json": 3,
     "run/checkpoints/*": 1,
     "run/checkpoints": 1,

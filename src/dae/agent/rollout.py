@@ -66,6 +66,8 @@ class Rollout:
         self.n_steps, self.n_envs, self.device = n_steps, n_envs, device
         self._observation_space, self._action_space, self._has_head = observation_space, action_space, has_head
         self._forget()
+        if n_steps * n_envs >= 2**53:  # far more than tensors can have
+            raise self._too_large
         self._allocate(torch.device("meta"))  # sizes only: memory is taken when something is stored
         if device.type == "cpu":
             self._require_room()
@@ -75,7 +77,7 @@ class Rollout:
             try:
                 return torch.zeros(self.n_envs, self.n_steps, *shape, dtype=dtype, device=device)
             except (RuntimeError, MemoryError, OverflowError) as error:
-                raise InvalidValue(f"{self._size} does not fit into memory: lower n_steps") from error
+                raise self._too_large from error
 
         def like(space: spaces.Space[Any]) -> Tensor:
             assert space.shape is not None
@@ -97,6 +99,10 @@ class Rollout:
     @property
     def _size(self) -> str:
         return f"a rollout of {self.n_steps} steps x {self.n_envs} environments"
+
+    @property
+    def _too_large(self) -> InvalidValue:
+        return InvalidValue(f"{self._size} does not fit into memory: lower n_steps")
 
     def _require_room(self) -> None:
         """Refuse a size that the machine cannot hold; the system would only find out when the memory is used."""

@@ -1,6 +1,7 @@
 """Saving and loading agents: Stable-Baselines3's interface, but a file that holds data and cannot run code."""
 
 import dataclasses
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -205,6 +206,9 @@ def _require_settings(model: SafeSaving, saved: dict[str, Any]) -> None:
 
 def _require_network(model: SafeSaving, weights: Mapping[str, torch.Tensor]) -> None:
     """Refuse settings of another network than the one that the weights are of, before it takes memory or time."""
+    largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
+    if isinstance(model.action_space, spaces.MultiBinary) and math.prod(model.action_space.shape) > largest:
+        raise InvalidValue(f"its weights are not those of a policy with the actions {model.action_space}")
     kind, arguments = model._network
     layers = arguments.get("net_arch")
     stacks = layers.values() if isinstance(layers, dict) else [layers]
@@ -249,7 +253,8 @@ def _fitted(state: dict[str, Any], optimizer: torch.optim.Optimizer) -> dict[str
     live = optimizer.state_dict()["param_groups"]
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     groups = state.get("param_groups", ())
-    if [len(group.get("params", ())) for group in groups] != [len(group["params"]) for group in live]:
+    sizes = [len(params) if isinstance(params := group.get("params"), list) else 0 for group in groups]
+    if sizes != [len(group["params"]) for group in live]:
         raise WrongWeights("the optimizer's state belongs to another network: its parameter groups differ")
     fused = any(group.get("fused") for group in optimizer.param_groups)
     for index, entries in state["state"].items():

@@ -86,7 +86,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 def _parse_toml(content: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # not TOML, not text, or numbers that are too long
         raise BadData(one_line(error)) from error
     except RecursionError:
         raise BadData("it is nested too deeply") from None

@@ -164,18 +164,6 @@ def test_a_worker_that_finds_the_folder_in_use_is_not_a_failure(
 
 
 @pytest.mark.usefixtures("forks")
-def test_a_worker_that_always_finds_the_folder_in_use_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(*_: object) -> None:
-        raise InUse("it is in use by another process")
-
-    monkeypatch.setattr("dae.experiments.training.run._is_finished", refuse)
-    assert main(["sweep", *cartpoles(tmp_path), "--advantages", "dae", "--retries", "1"]) == 1
-    assert "0 of 1 runs finished" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("forks")
 def test_a_run_that_dies_without_getting_further_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -115,13 +115,8 @@ class _Sweep:
         if job.look():
             return
         job.state = "waiting"
-        if taken:
+        if taken or code == InUse.exit_code:
             return  # another process has the run; check it again later
-        if code == InUse.exit_code:  # another process had it; one that says so again and again is damaged
-            job.deaths += 1
-            if job.deaths > self._config.retries:
-                job.state, job.problem = "failed", _last_words(job)
-            return
         if code >= 0 and code not in (130, 143):
             job.state, job.problem = "failed", _last_words(job)
             return

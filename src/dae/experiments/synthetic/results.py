@@ -19,6 +19,7 @@ from dae.runs.settings import require_same
 from dae.serialization import BadData, parse_json
 
 Numbers = NDArray[np.float64]
+_LARGEST_NUMBER = float(np.finfo(np.float32).max)
 _LARGEST_SETTINGS, _LARGEST_TABLE = 2**20, 2**31  # bytes
 _COLUMNS = ("method", "seed", "iteration", "mse", "expected_return")
 
@@ -109,7 +110,7 @@ class Results:
             for method, seed, iteration, mse, expected in reader:
                 rows = collected.setdefault((method, int(seed)), [])
                 rows.append((float(mse), float(expected)))
-                if int(iteration) != len(rows) or not np.isfinite(rows[-1]).all():
+                if int(iteration) != len(rows) or not all(abs(number) <= _LARGEST_NUMBER for number in rows[-1]):
                     raise ValueError(f"iteration {iteration} of {method}, seed {seed}")
             if any(len(rows) != length for rows in collected.values()):
                 raise ValueError("rows are missing")

@@ -183,6 +183,8 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
 def _open_folder(folder: RunFolder, config: TrainConfig, begun: bool, held: contextlib.ExitStack) -> Checkpoint | None:
     """Lock a run's folder, make it if it is new, and return the checkpoint to go on from."""
     held.enter_context(folder.locked())
+    if not folder.exists and folder.read_status().state is State.FINISHED:
+        raise UserError(f"{folder.path} holds a finished run without its config.json: restore it, or move the folder")
     if folder.exists != begun or folder.read_status().state is State.FINISHED:
         raise InUse(f"another process has just worked in {folder.path}: run the command again")
     if not begun:
