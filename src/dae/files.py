@@ -12,7 +12,8 @@ from pathlib import Path
 def read_file(path: Path, largest: int, *, follow: bool = False) -> bytes:
     """Return the content of a regular file of at most `largest` bytes; an OSError says why it is not one.
 
-    It never waits, as a pipe would make it, and goes through a link only with `follow`.
+    It never waits, as a pipe would make it. With `follow`, for a path that the user has chosen, it goes through links,
+    and reads from a pipe that someone writes to.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
@@ -23,11 +24,14 @@ def read_file(path: Path, largest: int, *, follow: bool = False) -> bytes:
         raise
     with os.fdopen(handle, "rb") as file:
         about = os.fstat(handle)
+        if follow and stat.S_ISFIFO(about.st_mode):
+            os.set_blocking(handle, True)
+            return file.read(largest)
         if not stat.S_ISREG(about.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if about.st_size > largest:
             raise OSError(errno.EFBIG, f"it has {about.st_size:,} bytes, more than {largest:,}", str(path))
-        return file.read(largest)
+        return file.read(about.st_size)
 
 
 def write_atomically(target: Path, content: bytes) -> None:

@@ -39,6 +39,7 @@ def one_of(*choices: str) -> Rule:
 
 
 COUNT = Rule("an integer of at least 1", lambda x: is_number(x) and isinstance(x, Integral) and int(x) >= 1)
+NATURAL = Rule("an integer in [0, 2^53)", lambda x: isinstance(x, int) and 0 <= x < 2**53)
 FRACTION = Rule("in [0, 1]", lambda x: is_number(x) and 0 <= x <= 1)
 NOT_NEGATIVE = Rule("a number of at least 0", lambda x: is_number(x) and x >= 0)
 POSITIVE = Rule("a positive number", lambda x: is_number(x) and x > 0)

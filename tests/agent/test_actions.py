@@ -9,6 +9,7 @@ import pytest
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 import dae
 from dae.agent.actions import Choices
@@ -194,3 +195,25 @@ def test_masks_need_actions_that_can_be_enumerated() -> None:
     model = dae.PPO("MlpPolicy", Spaces(BOX, spaces.Box(-1, 1, (2,))), advantage="gae", n_steps=64)
     with pytest.raises(ValueError, match="action_masks need actions that can be enumerated, not Box"):
         model.predict(np.zeros((1, 3), np.float32), action_masks=np.ones((1, 2)))
+
+
+class Adapter(DummyVecEnv):
+    """A vector environment of others, which answers what Stable-Baselines3 asks and nothing else."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__([lambda: gym.make("CartPole-v1")] * 2)
+        self.answer = answer
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        if attr_name == "render_mode":
+            return [None, None]
+        if isinstance(self.answer, type):
+            raise self.answer
+        return [self.answer, self.answer]
+
+
+@pytest.mark.parametrize("answer", [NotImplementedError, AttributeError, None, np.ones(2, bool)], ids=str)
+def test_only_a_method_is_asked_for_masks(answer: Any) -> None:
+    """Whatever else goes by that name is trained with as in Stable-Baselines3, which does not look at it."""
+    model = dae.PPO("MlpPolicy", Adapter(answer), n_steps=16, batch_size=16, n_epochs=1).learn(32)
+    assert model.rollout_buffer.masks is None

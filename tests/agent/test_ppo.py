@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import stable_baselines3
@@ -540,3 +541,16 @@ def test_a_delayed_reward_is_credited_to_the_action_that_caused_it() -> None:
     advantages = model.advantages(places).advantages
     np.testing.assert_allclose(advantages[0], [-0.81, 0.81], atol=0.15)
     np.testing.assert_allclose(advantages[1:], 0, atol=0.15)
+
+
+@pytest.mark.parametrize("env", [lambda: gym.make("CartPole-v1"), gym.Env, 3])
+def test_what_is_no_environment_is_refused_in_one_line(env: Any) -> None:
+    with pytest.raises(ValueError, match=r"it must be an id such as 'CartPole-v1', an environment or a VecEnv"):
+        dae.PPO("MlpPolicy", env)
+
+
+def test_warnings_about_minibatches_point_to_where_the_agent_is_made() -> None:
+    with pytest.warns(UserWarning, match="does not divide the 100 frames") as told:
+        dae.PPO("MlpPolicy", "CartPole-v1", n_steps=100, batch_size=64)
+    assert told[0].filename == __file__
+    dae.PPO("MlpPolicy", "CartPole-v1", n_steps=100, batch_size=64, minibatches="segments", correction=0)

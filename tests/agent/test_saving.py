@@ -275,6 +275,7 @@ def with_nan(part: bytes) -> bytes:
         lambda d, _: d["data"].update(tensorboard_log="/tmp/elsewhere"),
         lambda d, _: d["data"].pop("gamma"),
         lambda d, _: d["data"].pop("clip_range_vf"),
+        lambda d, _: d["data"].update(learning_rate={"with": [0.002, 0.0, 1.0]}),
         lambda d, _: d["data"].update(n_envs=2**40),
         lambda d, _: d["data"].update(_stats_window_size=-1),
         lambda d, _: d["data"].update(policy_kwargs={"net_arch": [2**20, 2**20]}),

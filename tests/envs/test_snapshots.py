@@ -15,7 +15,7 @@ import dae
 from dae.envs import family_of
 from dae.envs.snapshots import play_on_alike, restore_snapshot, take_generators, take_snapshot
 from dae.errors import UserError
-from dae.serialization import NotData, to_bytes
+from dae.serialization import NotData, encode, to_bytes
 
 
 def play(env: VecEnv, steps: int) -> list[Any]:
@@ -152,7 +152,12 @@ def test_shared_generators_can_be_restored_and_are_left_as_they_were() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("step", "gone"), ("gravity", "down"), ("state", 3), ("_np_random", [1]), ("unheard_of", 1.0)]
+    ("name", "value"),
+    [
+        *(("step", "gone"), ("gravity", "down"), ("state", 3), ("_np_random", [1]), ("unheard_of", 1.0)),
+        *(("render_mode", "human"), ("screen", "x"), ("_np_random", None), ("state", encode(np.zeros(1000)))),
+    ],
+    ids=lambda value: str(value)[:20],
 )
 def test_a_file_sets_only_what_the_environment_has_itself(name: str, value: Any) -> None:
     env = dae.make_vec_env("CartPole-v1", 1, seed=0)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from dae.cli import main
-from dae.experiments.classic import BINS, OURS, THEIRS, Comparison, describe, learning_curve, method_of
+from dae.experiments.classic import BINS, OURS, THEIRS, Comparison, describe, learning_curve, method_of, summarise
 from dae.experiments.sweep.config import CLASSIC, SweepConfig, planned_runs
-from dae.runs import Episodes
+from dae.runs import Episodes, Provenance, RunFolder, RunSettings
+from dae.runs.episodes import EpisodeLog
 
 
 def episodes(frames: list[int], scores: list[float]) -> Episodes:
@@ -61,6 +62,7 @@ def test_areas_are_normalised_by_the_untrained_and_the_best() -> None:
     assert result.mean_normalised_area(THEIRS).value == pytest.approx(25 / final)
     nobody = comparison([[-200, -200]], [[-200, -200]])
     assert nobody.normalised_area(nobody.tasks[0], OURS) is None
+    assert "| **mean, normalised** | – | – |" in describe(nobody)
 
 
 @pytest.mark.parametrize(("ours", "behind"), [(100.0, False), (96.0, False), (80.0, True)])
@@ -69,6 +71,25 @@ def test_a_task_is_behind_if_the_gap_is_larger_than_its_standard_error(ours: flo
     assert result.behind() == ([("Env-v0", 1)] if behind else [])
     assert ("Env-v0 (1)" in describe(result)) == behind
     assert "too few to say" in describe(comparison([[0, 1]], [[0, 2]]))
+
+
+def test_a_task_without_episodes_is_left_out_by_name(tmp_path: Path) -> None:
+    folders = []
+    for env, frames in (("Ends-v0", 10), ("Never-v0", None)):
+        for method, settings in ((OURS, {"correction": 1.0}), (THEIRS, {"advantage": "gae", "implementation": "sb3"})):
+            for seed in (0, 1):
+                folder = RunFolder(tmp_path / env / method / str(seed))
+                folder.make()
+                folder.write_config(RunSettings(env, frames=100, actors=1, seed=seed, **settings), Provenance())
+                log = EpisodeLog(folder.monitor, env, None)
+                if frames:
+                    log.append(1.0, 1, 0.0, frames)
+                log.close()
+                folders.append(folder)
+    told = summarise(tmp_path, folders)
+    assert "Left out, because no episode ended: Never-v0 (1)." in told
+    assert "Ends-v0, 1, 0K" in told
+    assert "nothing is compared" in summarise(tmp_path, [f for f in folders if "Never" in str(f.path)])
 
 
 @pytest.mark.parametrize("words", [["--advantages", "gae"], ["--preset", "quick"], ["--settings", "actors=4"]], ids=str)

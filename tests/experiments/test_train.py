@@ -30,6 +30,7 @@ from dae.experiments.training.run import train
 from dae.runs import Checkpoints, RunFolder
 from dae.terminal.options import format_count, parse_count
 from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, small
+from tests.processes import Fork, wait_until
 
 COMMAND = [sys.executable, "-m", "dae"]
 
@@ -104,7 +105,11 @@ def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.Cap
         (["CartPole-v1", "--device", "cuda"], "device is 'cuda': it must be one that is available, auto or cpu"),
         (["Blackjack-v1"], "observations of the kind Tuple are not supported: it must be Box, Discrete,"),
         (["CartPole-v1", "--actors", "10M"], "a rollout of 128 steps x 10000000 environments takes"),
-        ([*BREAKOUT, "--actors", "1e15"], "a rollout of 16 steps x 1000000000000000 environments takes"),
+        (["CartPole-v1", "--actors", "100M", "--steps", "1"], "a rollout of 1 steps x 100000000 environments takes"),
+        (
+            [*BREAKOUT, "--actors", "1e15"],
+            "x 1000000000000000 environments does not fit into memory",
+        ),
         (["\udcff"], r"env is '\udcff': it must be an environment id"),
         ([*BREAKOUT, "--steps", "0"], "steps is 0: it must be an integer of at least 1"),
         (["--config", "/dev/zero"], "config file /dev/zero cannot be read: it is not a regular file"),
@@ -241,6 +246,20 @@ def test_a_config_file_is_between_preset_and_options(tmp_path: Path) -> None:
         parse(["--config", str(file)])
 
 
+def test_a_config_file_may_be_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "settings.toml"
+    os.mkfifo(pipe)
+    writer = Fork(lambda: pipe.write_text('env = "CartPole-v1"\nseed = 5\n') and 0)
+    wait_until(lambda: parse_or_none(pipe) is not None)
+    assert writer.wait() == 0
+
+
+def parse_or_none(pipe: Path) -> TrainConfig | None:
+    """Read settings from a pipe; as long as nobody writes to it, it is empty."""
+    config = parse(["--config", str(pipe)])
+    return config if config.seed == 5 else None
+
+
 def test_every_setting_has_a_sentence_of_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(["MinAtar/Breakout-v1", "--preset", "quick", "--help"])
@@ -281,6 +300,8 @@ class Faulty(gym.Env):
         self.fault, self.age = fault, 0
         if fault == "init":
             raise RuntimeError("no licence")
+        if fault == "leave":
+            sys.exit("goodbye")
 
     @staticmethod
     def happen() -> None:
@@ -296,6 +317,8 @@ class Faulty(gym.Env):
     def step(self, action: int) -> Any:
         self.time, self.age = self.time + 1, self.age + 1
         observation, reward = np.full(2, 0.1, np.float32), 1.0
+        if self.fault == "soon" and self.age == 3:
+            sys.exit(0)
         if self.age >= 200:
             if self.fault == "step":
                 raise RuntimeError("the simulator\nis gone")
@@ -314,7 +337,7 @@ class Faulty(gym.Env):
         return observation, reward, self.time == 10, False, {}
 
 
-for fault in ("init", "reset", "step", "reward", "observation", "explosion", "shape", "exit", "call"):
+for fault in ("init", "reset", "step", "reward", "observation", "explosion", "shape", "exit", "call", "soon", "leave"):
     gym.register(f"Faulty{fault.title()}-v0", Faulty, kwargs={"fault": fault}, disable_env_checker=True)
 
 
@@ -323,6 +346,7 @@ for fault in ("init", "reset", "step", "reward", "observation", "explosion", "sh
     ("fault", "message"),
     [
         ("Step", "RuntimeError: the simulator is gone; details are in"),
+        ("Soon", "SystemExit: 0; details are in"),
         ("Reset", "RuntimeError: cannot start; details are in"),
         ("Shape", "ValueError: could not broadcast"),
         ("Reward", "environment 0 gave the reward nan at step"),
@@ -385,6 +409,8 @@ def test_an_environment_that_cannot_be_made_is_told_in_one_line(
     words = ["FaultyInit-v0", *CARTPOLE[1:], *ALWAYS, "--out", str(tmp_path)]
     assert main(["train", *words]) == 2
     assert "FaultyInit-v0 cannot be made: RuntimeError: no licence" in capsys.readouterr().err
+    assert main(["train", "FaultyLeave-v0", *words[1:]]) == 2
+    assert "FaultyLeave-v0 cannot be made: SystemExit: goodbye" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -71,11 +71,17 @@ def another_frame(folder: Path) -> None:
     (folder / "manifest.json").write_text(json.dumps(manifest | {"frames": 7}))
 
 
+def giant_part(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["files"]["state.json"]["size"] = 2**60
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
 def giant_manifest(folder: Path) -> None:
     (folder / "manifest.json").write_bytes(b" " * 2**21)
 
 
-DAMAGE = [truncate, flip, empty, no_manifest, missing, link, outside, another_frame, giant_manifest]
+DAMAGE = [truncate, flip, empty, no_manifest, missing, link, outside, another_frame, giant_part, giant_manifest]
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda f: f.__name__)

@@ -29,6 +29,13 @@ def test_a_reader_that_leaves_early_is_no_error(words: list[str]) -> None:
     process.stderr.close()
 
 
+def test_output_that_was_never_open_is_no_error(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    closed = f"'{sys.executable}' -m dae runs '{tmp_path}' >&-"
+    told = subprocess.run(["bash", "-c", closed], capture_output=True, check=False)
+    assert (told.returncode, told.stderr) == (0, b"")
+
+
 def test_a_closed_pipe_does_not_stop_training(tmp_path: Path) -> None:
     config = small(tmp_path, "--frames", "2K", of=CARTPOLE)
     words = [*CARTPOLE, *ALWAYS, "--frames", "2K", "--out", str(tmp_path)]

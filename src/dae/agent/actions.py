@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import SubprocVecEnv, VecEnv, VecEnvWrapper
 from torch import Tensor
 
 from dae.core import center
@@ -70,10 +70,10 @@ class Choices:
         return torch.split(per_option, list(self.sizes), -1)
 
 
-def mask_reader(env: VecEnv) -> Callable[[], NDArray[np.bool_] | None]:
+def mask_reader_of(env: VecEnv) -> Callable[[], NDArray[np.bool_] | None]:
     """Return a function that reads which options the environments allow now, (N, A); None if they allow all."""
     choices = Choices.of(env.action_space)
-    if choices is None or not env.has_attr("action_masks"):
+    if choices is None or not _have_masks(env):
         return no_masks
 
     def read() -> NDArray[np.bool_]:
@@ -88,6 +88,19 @@ def mask_reader(env: VecEnv) -> Callable[[], NDArray[np.bool_] | None]:
         return masks
 
     return read
+
+
+def _have_masks(env: VecEnv) -> bool:
+    """Say whether all environments have the method; vector environments of others may answer in any way."""
+    within = env
+    while isinstance(within, VecEnvWrapper):
+        within = within.venv
+    try:
+        if isinstance(within, SubprocVecEnv):  # methods of other processes cannot be looked at
+            return env.has_attr("action_masks")
+        return all(callable(method) for method in env.get_attr("action_masks"))
+    except Exception:
+        return False
 
 
 def no_masks() -> None:

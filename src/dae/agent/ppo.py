@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 from torch import Tensor
 
 from dae.agent import parallel
-from dae.agent.actions import mask_reader, no_masks
+from dae.agent.actions import mask_reader_of, no_masks
 from dae.agent.finite import (
     NotFiniteError,
     guarded_step,
@@ -114,7 +114,7 @@ class PPO(PPOInterface):
     def mask_reader(self, env: VecEnv) -> Callable[[], NDArray[np.bool_] | None]:
         """Return a function that reads which actions the environments allow now; a policy that acts in its own way is
         not told, as in Stable-Baselines3."""
-        return no_masks if acts_in_its_own_way(type(self.policy)) else mask_reader(env)
+        return no_masks if acts_in_its_own_way(type(self.policy)) else mask_reader_of(env)
 
     def within_bounds(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Fit continuous actions to the action space; the distribution they come from has no bounds."""

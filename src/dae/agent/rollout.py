@@ -70,7 +70,7 @@ class Rollout:
             raise self._too_large
         self._allocate(torch.device("meta"))  # sizes only: memory is taken when something is stored
         if device.type == "cpu":
-            self._require_room()
+            require_memory(self._size, self.nbytes)
 
     def _allocate(self, device: torch.device) -> None:
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -103,15 +103,6 @@ class Rollout:
     @property
     def _too_large(self) -> InvalidValue:
         return InvalidValue(f"{self._size} does not fit into memory: lower n_steps")
-
-    def _require_room(self) -> None:
-        """Refuse a size that the machine cannot hold; the system would only find out when the memory is used."""
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        if self.nbytes > there:
-            raise InvalidValue(
-                f"{self._size} takes {self.nbytes / 1e9:,.1f} GB of memory, and this machine has "
-                f"{there / 1e9:,.1f} GB: lower one of them"
-            )
 
     @property
     def nbytes(self) -> int:
@@ -260,6 +251,16 @@ class Rollout:
         steps = {name: per_step(getattr(self, name)) for name in _PER_STEP}
         masks = None if self.masks is None else per_frame(self.masks)
         return Batch(observations, per_frame(self.actions), **steps, masks=masks)  # type: ignore[arg-type]
+
+
+def require_memory(what: str, size: int) -> None:
+    """Refuse what the machine cannot hold; the system would only find out when the memory is used."""
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if size > there:
+        raise InvalidValue(
+            f"{what} takes {size / 1e9:,.1f} GB of memory, and this machine has {there / 1e9:,.1f} GB: lower one of "
+            "them"
+        )
 
 
 def ends_of(data: Rollout | Batch) -> dict[str, Tensor]:

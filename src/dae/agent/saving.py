@@ -17,7 +17,7 @@ from dae.agent.agent_file import AgentFile, Path, is_from_sb3, write_agent
 from dae.agent.estimators import ESTIMATORS, AdvantageEstimator
 from dae.agent.from_sb3 import load_from_sb3
 from dae.errors import InvalidValue, one_line
-from dae.hyperparameters import Hyperparameters, PPOOptions, SB3Settings, argument_of
+from dae.hyperparameters import Hyperparameters, PPOOptions, SB3Settings, argument_of, check_arguments
 from dae.rules import COUNT, require
 from dae.serialization import decode
 
@@ -206,6 +206,7 @@ def _require_settings(model: SafeSaving, saved: dict[str, Any]) -> None:
 
 def _require_network(model: SafeSaving, weights: Mapping[str, torch.Tensor]) -> None:
     """Refuse settings of another network than the one that the weights are of, before it takes memory or time."""
+    check_arguments(vars(model))
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     if isinstance(model.action_space, spaces.MultiBinary) and math.prod(model.action_space.shape) > largest:
         raise InvalidValue(f"its weights are not those of a policy with the actions {model.action_space}")

@@ -3,9 +3,11 @@
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import gymnasium as gym
 from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.utils import LinearSchedule
+from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import parallel
 from dae.agent.policy import acts_in_its_own_way
@@ -50,6 +52,8 @@ def check_policy_and_env(policy: Any, env: Any, complete: bool) -> None:
     """Refuse arguments that no agent can be made with, not even one without networks."""
     if not isinstance(policy, str | type):
         raise InvalidValue(f"policy is {policy!r}: it must be a name such as 'MlpPolicy', or a class")
+    if not isinstance(env, str | gym.Env | VecEnv | None):
+        raise InvalidValue(f"env is {env!r}: it must be an id such as 'CartPole-v1', an environment or a VecEnv")
     if env is None and complete:
         raise InvalidValue("env is None: an agent needs an environment to know its observation and action spaces")
 
@@ -105,7 +109,7 @@ def check_model(model: "PPOInterface") -> None:
     if info.takes_correction and one_step and model.n_steps > 1:
         warnings.warn(
             f"row_length=1 lets {info.label} look one step ahead if correction=0: pass row_length=None for whole rows",
-            stacklevel=2,
+            stacklevel=4,  # where the user makes the agent
         )
     check_arguments(vars(model))
     require("clip_range_vf", model.clip_range_vf, optional(or_schedule(POSITIVE), "for no clipping"))
@@ -134,12 +138,13 @@ def _check_batch_size(model: "PPOInterface") -> None:
         warnings.warn(
             f"batch_size={model.batch_size} is not a multiple of rows of {length} steps: advantage="
             f"{model.advantage!r} trains on whole rows, so minibatches have {model.batch_size - left_over} frames",
-            stacklevel=2,
+            stacklevel=5,
         )
-    if (not rows or length == 1) and frames % model.batch_size:
+    shuffled = not rows or (length == 1 and model.options.minibatches == "rows")
+    if shuffled and frames % model.batch_size:
         warnings.warn(
             f"batch_size={model.batch_size} does not divide the {frames} frames of a rollout "
             f"(n_steps={model.n_steps} x {model.n_envs} environments): "
             f"the last minibatch of an epoch has only {frames % model.batch_size}",
-            stacklevel=2,
+            stacklevel=5,
         )

@@ -54,6 +54,7 @@ class Family:
     prefix = ""  # of its ids: "MinAtar/"
     protocol: Protocol | None = None  # None: the paper has no numbers
     frames_per_step = 1  # frames of the game that pass in a step of the agent
+    bytes_per_env = 4_000  # of memory, at least
     network_names: tuple[str, ...] = ("baseline", "wide")
     env_settings: Mapping[str, str] = {}  # settings of a run that its environments take, and their names there
     # The settings of a run that each preset changes. The paper has only games: elsewhere a size for one machine.
@@ -107,7 +108,7 @@ class Family:
         try:
             # A function, because with an id Stable-Baselines3 would turn on rendering, which is not needed here.
             return make_vec_env(lambda: gym.make(env_id, **options), n_envs, seed=seed)
-        except Exception as error:  # the environment's own: a package is missing, an option is not known, …
+        except (Exception, SystemExit) as error:  # the environment's own: a package is missing, an option is unknown, …
             raise UserError(f"{env_id} cannot be made: {type(error).__name__}: {one_line(error)}") from error
 
     def can_be_restored(self, env_id: str) -> bool:

@@ -45,13 +45,22 @@ def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
     return observations
 
 
+_NUMBER = bool | int | float | np.bool_ | np.integer | np.floating
+
+
 def _are_alike(one: Any, other: Any) -> bool:
-    """Say whether two values are of one kind: a file must not replace a number by something that is none."""
-    kinds = [
-        bool | int | float | np.bool_ | np.integer | np.floating,
-        *(str, list, tuple, dict, np.ndarray, np.random.Generator),
-    ]
-    return one is None or other is None or any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)
+    """Say whether two values are of one kind: a file must not replace a number by something that is none.
+
+    What an environment does not know yet, or no longer, is None; that is a number, a list or an array at other times.
+    """
+    if one is None or other is None:
+        return isinstance(one, _NUMBER | list | tuple | np.ndarray | None) and isinstance(
+            other, _NUMBER | list | tuple | np.ndarray | None
+        )
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return (one.shape, one.dtype.kind) == (other.shape, other.dtype.kind)
+    kinds = (_NUMBER, str, list, tuple, dict, np.random.Generator)
+    return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)
 
 
 def _set(layer: gym.Env[Any, Any], name: str, value: Any) -> None:
@@ -115,7 +124,7 @@ def _play(env: VecEnv, actions: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Return observations, rewards and ends of all steps; where the action is None, what a reset shows."""
     try:
         return [(env.reset(),) if action is None else env.step(action)[:3] for action in actions]
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # an environment may end the program
         raise _EnvironmentFailed from error
 
 

@@ -1,7 +1,7 @@
 """What `dae sweep classic` shows: the defaults of `dae.PPO` beside Stable-Baselines3's own PPO, on small problems."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ class Mean:
 
     def rounded(self, digits: int) -> str:
         """Return mean ± standard error; one seed has no error."""
+        if np.isnan(self.value):
+            return "–"
         error = "" if np.isnan(self.error) else f" ± {self.error:.{digits}f}"
         return f"{self.value:.{digits}f}{error}"
 
@@ -54,6 +56,7 @@ class Comparison:
 
     curves: dict[Task, dict[str, Floats]]
     frames: dict[Task, int]
+    without_episodes: list[Task] = field(default_factory=list)  # in some run, so that there is nothing to compare
 
     @property
     def tasks(self) -> list[Task]:
@@ -80,6 +83,8 @@ class Comparison:
         """Return the mean over the tasks that somebody learns."""
         areas = [self.normalised_area(task, method) for task in self.tasks if method in self.curves[task]]
         known = [area for area in areas if area is not None]
+        if not known:
+            return Mean(float("nan"), float("nan"))
         error = np.sqrt(sum(area.error**2 for area in known)) / len(known)
         return Mean(float(np.mean([area.value for area in known])), float(error))
 
@@ -113,7 +118,8 @@ def compare(folders: Iterable[RunFolder]) -> Comparison:
         curve = learning_curve(folder.read_episodes(), settings.frames)
         curves.setdefault(task, {}).setdefault(method_of(settings), []).append(curve)
     stacked = {task: {name: np.array(c) for name, c in methods.items()} for task, methods in sorted(curves.items())}
-    return Comparison(stacked, frames)
+    whole = {task: m for task, m in stacked.items() if not any(np.isnan(curve).any() for curve in m.values())}
+    return Comparison(whole, frames, [task for task in stacked if task not in whole])
 
 
 def learning_curve(episodes: Episodes, frames: int) -> Floats:
@@ -133,6 +139,8 @@ def learning_curve(episodes: Episodes, frames: int) -> Floats:
 def summarise(out: Path, folders: Iterable[RunFolder]) -> str:
     """Write table and figure of a finished sweep beside its runs; return what they show."""
     comparison = compare(folders)
+    if not comparison.tasks:
+        return "there is no task that both methods have finished episodes in: nothing is compared"
     table = describe(comparison)
     write_atomically(out / "classic.md", table.encode())
     draw(comparison, out / "classic.png", out / "classic.svg")
@@ -164,11 +172,16 @@ def _verdict(comparison: Comparison) -> str:
     seeds = sorted({len(curve) for task in comparison.tasks for curve in comparison.curves[task].values()})
     if seeds[0] == 1:
         return "One seed: too few to say which differences are real."
-    behind = ", ".join(f"{env} ({n})" for env, n in comparison.behind()) or "no task"
+    behind = _named(comparison.behind()) or "no task"
+    left_out = f" Left out, because no episode ended: {_named(comparison.without_episodes)}."
     return (
         f"Mean ± standard error over {' or '.join(map(str, seeds))} seeds. Below Stable-Baselines3 at the end by more "
-        f"than the standard error of the difference: {behind}."
+        f"than the standard error of the difference: {behind}.{left_out if comparison.without_episodes else ''}"
     )
+
+
+def _named(tasks: list[Task]) -> str:
+    return ", ".join(f"{env} ({n})" for env, n in tasks)
 
 
 def _row(comparison: Comparison, task: Task, cells: list[str]) -> str:

@@ -11,10 +11,13 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
 from dae.envs import make_vec_env
+from dae.errors import UserError
 from dae.experiments.film import CannotRecord, record_episode
 from dae.experiments.loading import load_run
 from dae.rules import COUNT, ruled
 from dae.runs.settings import SEED
+
+_MOST_STEPS = 1_000_000  # of each environment
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,10 @@ def play(config: PlayConfig) -> int:
     )
     assert isinstance(scores, list)
     how = "greedy" if config.greedy else "stochastic"
-    error = np.std(scores, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else float("nan")
+    error = f" ± {np.std(scores, ddof=1) / np.sqrt(len(scores)):.2f} (mean ± standard error)" if len(scores) > 1 else ""
     print(
-        f"{run.config.env}, {run.model.num_timesteps:,} frames of training, {len(scores)} {how} episodes: "
-        f"score {np.mean(scores):.2f} ± {error:.2f} (mean ± standard error), length {np.mean(lengths):.0f}"
+        f"{run.config.env}, {run.model.num_timesteps:,} frames of training, {len(scores)} {how} "
+        f"episode{'s' * (len(scores) > 1)}: score {np.mean(scores):.2f}{error}, length {np.mean(lengths):.0f}"
     )
     if config.film != "none":
         path = (config.out or config.run / "play") / f"episode-{how}-seed-{config.seed}.{config.film}"
@@ -71,6 +74,12 @@ class _Player:
 
     def __init__(self, model: PPO, env: VecEnv) -> None:
         self._model, self._read_masks = model, model.mask_reader(env)
+        self._steps = 0
 
     def predict(self, observation: Any, **options: Any) -> tuple[Any, Any]:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise UserError(
+                f"the episodes asked for have not ended after {_MOST_STEPS:,} steps: ask for fewer --episodes"
+            )
         return self._model.predict(observation, action_masks=self._read_masks(), **options)

@@ -18,7 +18,7 @@ from dae.serialization import BadData, parse_json
 FORMAT = 1
 _MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 2**20
-_LARGEST_PART = 2**36
+_LARGEST_PART = 2**33
 _NAME = re.compile(r"(\d{12})(-rollout)?")
 _PART_NAME = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dae.errors import UserError, one_line
+from dae.errors import InvalidValue, UserError, one_line
 from dae.files import read_file, replace_atomically
+from dae.rules import NATURAL, require
 from dae.runs.checkpoints import Checkpoints
 from dae.runs.episodes import Episodes, read_episodes
 from dae.runs.lock import FolderLock
@@ -51,7 +52,7 @@ class RunFolder:
 
     @property
     def exists(self) -> bool:
-        return self.config.is_file()
+        return os.path.lexists(self.config)
 
     def write_config(self, settings: RunSettings, made_with: Provenance) -> None:
         """Write the resolved settings, once."""
@@ -85,9 +86,11 @@ class RunFolder:
         """Return the status of the run; one that says it is running but has no process was interrupted."""
         try:
             status = parse_json(read_file(self.status, _LARGEST), Status)
+            for count in (status.frames, status.total_frames, status.episodes or 0):
+                require("a count of frames or episodes", count, NATURAL)
         except FileNotFoundError:
             return Status()
-        except (OSError, BadData) as error:
+        except (OSError, InvalidValue) as error:
             return Status(State.UNKNOWN, error=f"its status.json cannot be read: {one_line(error)}")
         if status.state is State.RUNNING and self.is_locked() is False:
             return dataclasses.replace(status, state=State.INTERRUPTED)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import tyro
 
-from dae.errors import UserError, one_line
+from dae.errors import UserError, one_line, readable
 from dae.runs.folder import RunFolder, find_runs
 
 
@@ -29,7 +29,7 @@ def list_runs(config: ListingConfig) -> int:
     heads = ("run", "state", "frames", "checkpoint", "last-100", "frames/s")
     print(_table([heads, *rows]) if rows else f"no runs in {config.folder}")
     for path, reason in left_out:
-        print(f"left out: {path}: {reason}")
+        print(f"left out: {readable(path)}: {reason}")
     return 0
 
 
@@ -37,7 +37,7 @@ def _row(folder: RunFolder, root: Path) -> tuple[str, ...]:
     settings, status = folder.read_config().settings, folder.read_status()
     saved = folder.checkpoints.newest_frames()
     return (
-        str(folder.path.relative_to(root)),
+        readable(str(folder.path.relative_to(root))),
         status.state,
         f"{status.frames:,}/{settings.frames:,}",
         f"{saved:,}" if saved else "-",

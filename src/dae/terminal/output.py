@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 _GONE = (errno.EPIPE, errno.EIO, errno.ENXIO)  # nobody reads the pipe; the terminal was closed
@@ -48,9 +49,10 @@ def lasting_output() -> Iterator[None]:
     for stream in before:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    sys.stdout, sys.stderr = (_Lasting(stream) for stream in before)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        sys.stdout, sys.stderr = before
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        sys.stdout, sys.stderr = (_Lasting(stream or nowhere) for stream in before)  # a closed one is None
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stdout, sys.stderr = before

@@ -9,7 +9,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO, networks
 from dae.agent.reference import ReferencePPO
-from dae.agent.rollout import Rollout
+from dae.agent.rollout import Rollout, require_memory
 from dae.agent.settings import check_observations, falling
 from dae.catalog import describe
 from dae.envs import make_vec_env
@@ -52,7 +52,9 @@ def make_env(settings: RunSettings) -> VecEnv:
             f"{' or '.join(info.action_spaces)} ones, because it sums over all of them; use --advantage gae"
         )
     check_observations(seen)
-    Rollout(settings.steps, settings.actors, seen, actions, torch.device("cpu"))
+    rollout = Rollout(settings.steps, settings.actors, seen, actions, torch.device("cpu"), has_head=True)
+    what = f"a rollout of {settings.steps} steps x {settings.actors} environments"
+    require_memory(what, rollout.nbytes + settings.actors * settings.family.bytes_per_env)
     return make_vec_env(settings.env, settings.actors, settings.seed, **settings.env_options)
 
 
