@@ -57,16 +57,32 @@ class Fork:
 
 def kill_with_descendants(pid: int) -> None:
     """Kill a process and all that it started, in whatever sessions these are."""
-    parents = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
-            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+    parent_of = parents()
     doomed = [pid]
     for ancestor in doomed:  # which grows
-        doomed += [child for child, parent in parents.items() if parent == ancestor]
+        doomed += [child for child, parent in parent_of.items() if parent == ancestor]
     for each in doomed:
         with contextlib.suppress(ProcessLookupError):
             os.kill(each, signal.SIGKILL)
+
+
+def parents() -> dict[int, int]:
+    """The parent of every process."""
+    found = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            found[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+    return found
+
+
+def users_of(folder: str) -> list[int]:
+    """The processes that have files open below a folder, even if these are deleted by now."""
+    found = []
+    for handles in Path("/proc").glob("[0-9]*/fd"):
+        with contextlib.suppress(OSError):  # it has just ended, or is someone else's
+            if any(str(handle.readlink()).startswith(f"{folder}/") for handle in handles.iterdir()):
+                found.append(int(handles.parent.name))
+    return found
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:

@@ -12,24 +12,22 @@ import pytest
 from dae.cli import main
 from dae.errors import InUse
 from dae.experiments.config import parse
-from dae.experiments.sweep.config import SweepConfig, planned_runs
+from dae.experiments.sweep.config import planned_runs
 from dae.experiments.sweep.driver import sweep
 from dae.experiments.sweep.launchers import LAUNCHERS
 from dae.runs import RunFolder
-from dae.terminal.options import read_options
-from tests.experiments.sweep.torture import SMALL, Forks, finished, killed_until_done, outcomes, workers
+from tests.experiments.sweep.torture import (
+    SMALL,
+    Forks,
+    cartpoles,
+    finished,
+    killed_until_done,
+    outcomes,
+    read,
+    start_driver,
+    workers,
+)
 from tests.processes import Fork, has_checkpoint, wait_until
-
-
-def cartpoles(out: Path, *words: str, frames: str = "3K", seeds: str = "1") -> list[str]:
-    return [
-        *("--envs", "CartPole-v1", "--preset", "quick", "--seeds", seeds, "--jobs", "2", "--out", str(out)),
-        *("--settings", *SMALL, f"frames={frames}", *words),
-    ]
-
-
-def read(words: list[str]) -> SweepConfig:
-    return read_options(SweepConfig, "dae sweep", words)
 
 
 @pytest.mark.parametrize(
@@ -235,11 +233,6 @@ def test_runs_with_other_settings_are_left_alone(tmp_path: Path, capsys: pytest.
     assert "holds a run with different settings (frames is 600 there and 700 here)" in capsys.readouterr().err
 
 
-def start_driver(words: list[str], log: Path) -> Fork:
-    command = [sys.executable, "-m", "dae", "sweep", *words]
-    return Fork(lambda: os.execv(sys.executable, command), log)  # type: ignore[arg-type, func-returns-value]
-
-
 @pytest.mark.slow
 def test_many_kills_of_real_processes_change_nothing(tmp_path: Path) -> None:
     words = ["smoke", "--seeds", "1", "--settings", "frames=12K", "checkpoint_seconds=0.5"]
@@ -249,22 +242,4 @@ def test_many_kills_of_real_processes_change_nothing(tmp_path: Path) -> None:
         lambda: start_driver(disturbed, tmp_path / "driver.txt"), tmp_path / "disturbed", kills=20, slowest=12.0
     )
     assert {"driver", "worker"} <= set(killed)
-    assert outcomes(read(disturbed)) == outcomes(read(plain))
-
-
-@pytest.mark.slow
-def test_ray_trains_the_runs_and_survives_the_death_of_its_workers(tmp_path: Path) -> None:
-    plain, disturbed = (cartpoles(tmp_path / name, frames="12K") for name in ("plain", "disturbed"))
-    assert subprocess.run([sys.executable, "-m", "dae", "sweep", *plain], check=False).returncode == 0
-    driver = start_driver([*disturbed, "--launcher", "ray"], tmp_path / "driver.txt")
-    killed = 0
-    while killed < 3 and driver.exit_code() is None:
-        time.sleep(0.5)
-        started = [run.folder for run in planned_runs(read(disturbed)) if run.folder.is_locked()]
-        if victims := [folder for folder in started if folder.checkpoints.newest(print)]:
-            os.kill(int((victims[0].path / "lock").read_text().split()[1]), signal.SIGKILL)
-            killed += 1
-            time.sleep(2)
-    assert killed > 0
-    assert driver.wait(300) == 0
     assert outcomes(read(disturbed)) == outcomes(read(plain))

@@ -5,6 +5,7 @@ import os
 import random
 import re
 import signal
+import sys
 import time
 from collections.abc import Callable
 from itertools import cycle, islice
@@ -14,10 +15,27 @@ from dae.cli import main
 from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs
 from dae.experiments.sweep.launchers import LocalProcesses
 from dae.runs import RunFolder, find_runs
+from dae.terminal.options import read_options
 from tests.experiments.small import Outcome, outcome
 from tests.processes import Fork, wait_until
 
 SMALL = ("actors=4", "steps=32", "batch_size=64", "epochs=2", "checkpoint_seconds=0")
+
+
+def cartpoles(out: Path, *words: str, frames: str = "3K", seeds: str = "1") -> list[str]:
+    return [
+        *("--envs", "CartPole-v1", "--preset", "quick", "--seeds", seeds, "--jobs", "2", "--out", str(out)),
+        *("--settings", *SMALL, f"frames={frames}", *words),
+    ]
+
+
+def read(words: list[str]) -> SweepConfig:
+    return read_options(SweepConfig, "dae sweep", words)
+
+
+def start_driver(words: list[str], log: Path) -> Fork:
+    command = [sys.executable, "-m", "dae", "sweep", *words]
+    return Fork(lambda: os.execv(sys.executable, command), log)  # type: ignore[arg-type, func-returns-value]
 
 
 class Forks(LocalProcesses):
@@ -37,11 +55,15 @@ def outcomes(config: SweepConfig) -> dict[str, Outcome]:
     return {run.name: outcome(run.folder) for run in planned_runs(config)}
 
 
+def owner(folder: RunFolder) -> int | None:
+    """The process that trains a run."""
+    found = re.search(r"\d+", folder.lock.path.read_text()) if folder.is_locked() else None
+    return int(found.group()) if found else None
+
+
 def workers(root: Path) -> list[int]:
     """The processes that train in a folder."""
-    locks = [(folder.path / "lock") for folder in find_runs([root]) if folder.is_locked()]
-    found = [re.search(r"\d+", path.read_text()) for path in locks]
-    return [int(match.group()) for match in found if match]
+    return [pid for pid in map(owner, find_runs([root])) if pid is not None]
 
 
 def killed_until_done(start_driver: Callable[[], Fork], root: Path, *, kills: int, slowest: float) -> list[str]:

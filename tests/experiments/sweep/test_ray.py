@@ -1,0 +1,81 @@
+"""A sweep on a Ray cluster ends with every run finished exactly once, whatever dies on the way."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dae.experiments.sweep.config import planned_runs
+from dae.runs import RunFolder
+from tests.experiments.small import Outcome
+from tests.experiments.sweep.torture import cartpoles, finished, outcomes, owner, read, start_driver
+from tests.processes import users_of, wait_until
+
+pytestmark = pytest.mark.slow
+FRAMES = 12_000
+SECONDS_TO_START = 180
+
+
+def four_runs(out: Path) -> list[str]:
+    return cartpoles(out, frames=str(FRAMES), seeds="2")
+
+
+def on_ray(out: Path) -> list[str]:
+    return [*four_runs(out), "--launcher", "ray"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """How the runs end if nothing happens to them."""
+    words = four_runs(tmp_path_factory.mktemp("undisturbed"))
+    assert subprocess.run([sys.executable, "-m", "dae", "sweep", *words], check=False).returncode == 0
+    return outcomes(read(words))
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_ray_is_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Ray keeps its files in a folder of each test's own (with a short path: there are sockets in it)."""
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        yield
+        try:
+            wait_until(lambda: not users_of(folder), 120)
+        finally:
+            for pid in users_of(folder):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def in_progress(words: list[str]) -> dict[int, RunFolder]:
+    """The runs that have a checkpoint and are not about to end; by the process that trains them."""
+    found = {}
+    for run in planned_runs(read(words)):
+        pid = owner(run.folder)
+        if pid is not None and 0 < run.folder.checkpoints.newest_frames() <= 0.75 * FRAMES:
+            found[pid] = run.folder
+    return found
+
+
+def test_the_death_of_workers_changes_nothing(tmp_path: Path, undisturbed: dict[str, Outcome]) -> None:
+    words = on_ray(tmp_path / "runs")
+    killed: list[Path] = []
+
+    def victims() -> list[tuple[int, RunFolder]]:
+        return [(pid, folder) for pid, folder in in_progress(words).items() if folder.path not in killed]
+
+    driver = start_driver(words, tmp_path / "driver.txt")
+    for _ in range(3):
+        wait_until(lambda: bool(victims()), SECONDS_TO_START)
+        pid, folder = victims()[0]
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda pid=pid, folder=folder: owner(folder) != pid)
+        assert not finished(folder)
+        killed.append(folder.path)
+    assert driver.wait(300) == 0
+    assert outcomes(read(words)) == undisturbed
