@@ -14,8 +14,9 @@ import pytest
 from dae.experiments.sweep.config import planned_runs
 from dae.runs import RunFolder
 from tests.experiments.small import Outcome
+from tests.experiments.sweep.cluster import TwoNodes
 from tests.experiments.sweep.torture import cartpoles, finished, outcomes, owner, read, start_driver
-from tests.processes import users_of, wait_until
+from tests.processes import parents, users_of, wait_until
 
 pytestmark = pytest.mark.slow
 FRAMES = 12_000
@@ -79,3 +80,34 @@ def test_the_death_of_workers_changes_nothing(tmp_path: Path, undisturbed: dict[
         killed.append(folder.path)
     assert driver.wait(300) == 0
     assert outcomes(read(words)) == undisturbed
+
+
+def test_the_death_of_a_node_and_then_of_the_driver_changes_nothing(
+    tmp_path: Path, undisturbed: dict[str, Outcome]
+) -> None:
+    def by_node() -> dict[int | None, RunFolder]:
+        """A run in progress of each node."""
+        node_of = parents()
+        return {node_of.get(pid): folder for pid, folder in in_progress(words).items()}
+
+    with TwoNodes() as cluster:
+        first, second = cluster.raylets
+        words = [*on_ray(tmp_path / "runs"), "--ray-address", cluster.address]
+        driver = start_driver(words, tmp_path / "driver.txt")
+        wait_until(lambda: by_node().keys() >= {first, second}, SECONDS_TO_START)
+        folder = by_node()[second]
+        cluster.kill_second()
+        wait_until(lambda: not folder.is_locked())
+        assert not finished(folder)
+
+        # The sweep is told of it, after some time, and the other node goes on with the run.
+        frames = folder.checkpoints.newest_frames()
+        wait_until(lambda: folder.checkpoints.newest_frames() > frames, SECONDS_TO_START)
+        assert parents().get(owner(folder) or 0) == first
+        driver.kill()
+        assert not finished(folder)
+
+        assert start_driver(words, tmp_path / "driver.txt").wait(300) == 0
+    assert outcomes(read(words)) == undisturbed
+    ends = [run.folder.log.read_text().count(f"{FRAMES:,} frames in ") for run in planned_runs(read(words))]
+    assert max(ends) == 1, "a run was finished twice"
