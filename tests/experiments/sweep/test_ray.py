@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from dae.runs import RunFolder
 from tests.experiments.small import Outcome
 from tests.experiments.sweep.cluster import TwoNodes
 from tests.experiments.sweep.torture import cartpoles, finished, outcomes, owner, read, start_driver
-from tests.processes import parents, users_of, wait_until
+from tests.processes import has_checkpoint, parents, users_of, wait_until
 
 pytestmark = pytest.mark.slow
 FRAMES = 12_000
 SECONDS_TO_START = 180
+SECONDS_TO_STOP = 90  # less than a sweep waits for runs that do not react
 
 
 def four_runs(out: Path) -> list[str]:
@@ -111,3 +113,37 @@ def test_the_death_of_a_node_and_then_of_the_driver_changes_nothing(
     assert outcomes(read(words)) == undisturbed
     ends = [run.folder.log.read_text().count(f"{FRAMES:,} frames in ") for run in planned_runs(read(words))]
     assert max(ends) == 1, "a run was finished twice"
+
+
+def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path, undisturbed: dict[str, Outcome]) -> None:
+    words, log = on_ray(tmp_path / "runs"), tmp_path / "driver.txt"
+    driver = start_driver(words, log)
+    wait_until(lambda: len(in_progress(words)) == 2, SECONDS_TO_START)
+    folders = list(in_progress(words).values())
+    os.kill(driver.pid, signal.SIGTERM)
+    assert driver.wait(SECONDS_TO_STOP) == 143
+    for folder in folders:
+        assert has_checkpoint(folder)
+        assert folder.read_status().state == "stopped"
+    assert not any(run.folder.is_locked() for run in planned_runs(read(words)))
+    assert "the same command continues every run at its newest checkpoint" in log.read_text()
+
+    assert start_driver(words, log).wait(300) == 0
+    assert outcomes(read(words)) == undisturbed
+
+
+def test_a_signal_reaches_workers_that_are_still_starting(tmp_path: Path) -> None:
+    """They notice nothing until they train if Ctrl-C is ignored, as in all that a script runs in the background."""
+    words, log = on_ray(tmp_path / "runs"), tmp_path / "driver.txt"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        driver = start_driver(words, log)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    wait_until(lambda: log.exists() and "runs in" in log.read_text(), SECONDS_TO_START)
+    time.sleep(1)  # until Ray has given the runs to workers, which take longer than that to start
+    os.kill(driver.pid, signal.SIGTERM)
+    assert driver.wait(SECONDS_TO_STOP) == 143
+    for run in planned_runs(read(words)):
+        assert not run.folder.is_locked()
+        assert not finished(run.folder)

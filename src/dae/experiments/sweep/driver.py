@@ -149,11 +149,12 @@ class _Sweep:
     def _stop(self) -> None:
         """Ask all runs to write a checkpoint, and wait for them."""
         running = [job for job in self._jobs if job.handle is not None]
-        for job in running:
-            self._launcher.stop(job.handle)
         deadline = time.monotonic() + _SECONDS_TO_STOP
-        while time.monotonic() < deadline and any(self._launcher.exit_code(job.handle) is None for job in running):
+        while running and time.monotonic() < deadline:
+            for job in running:  # again and again: a process that is still starting may not notice
+                self._launcher.stop(job.handle)
             time.sleep(_SECONDS_BETWEEN_LOOKS)
+            running = [job for job in running if self._launcher.exit_code(job.handle) is None]
 
     def _frames(self) -> int:
         return sum(min(job.frames, job.run.config.frames) for job in self._jobs)

@@ -36,7 +36,7 @@ class Launcher(ABC):
 
     @abstractmethod
     def stop(self, handle: Any) -> None:
-        """Ask a run to write a checkpoint and end."""
+        """Ask a run to write a checkpoint and end; to ask it more than once changes nothing."""
 
     def close(self) -> None:  # noqa: B027 (not all have something to close)
         """Release what the launcher holds."""
