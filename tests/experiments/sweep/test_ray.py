@@ -147,3 +147,12 @@ def test_a_signal_reaches_workers_that_are_still_starting(tmp_path: Path) -> Non
     for run in planned_runs(read(words)):
         assert not run.folder.is_locked()
         assert not finished(run.folder)
+
+
+def test_a_signal_while_ray_starts_ends_the_sweep(tmp_path: Path) -> None:
+    driver = start_driver(on_ray(tmp_path / "runs"), tmp_path / "driver.txt")
+    wait_until(lambda: any(Path(os.environ["TMPDIR"]).glob("*/session_*/logs/raylet.out")), SECONDS_TO_START)
+    os.kill(driver.pid, signal.SIGTERM)
+    assert driver.wait(SECONDS_TO_STOP) == 143
+    assert not (tmp_path / "driver.txt").read_text()
+    assert not (tmp_path / "runs").exists()

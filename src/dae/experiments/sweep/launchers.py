@@ -17,6 +17,7 @@ from dae.errors import UserError, one_line
 from dae.experiments.sweep.config import PlannedRun, SweepConfig
 from dae.terminal.boundary import announce, exit_code_of
 from dae.terminal.extensions import VARIABLE, import_extensions
+from dae.terminal.signals import Stopped
 
 
 class Launcher(ABC):
@@ -80,10 +81,7 @@ class RayCluster(Launcher):
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._ray: Any = import_module("ray")
         if not self._ray.is_initialized():
-            # Ray takes SIGTERM over and exits at once; here it stops the runs with a checkpoint first.
-            before = signal.getsignal(signal.SIGTERM)
-            self._ray.init(log_to_driver=False, logging_level="ERROR", **self._cluster())
-            signal.signal(signal.SIGTERM, before)
+            self._connect()
         self._logs: dict[Any, Path] = {}
         resources = {"num_cpus": config.cpus_per_run, "num_gpus": config.gpus_per_run}
         self._task = self._ray.remote(**resources, max_calls=1, max_retries=0)(_train_in_worker)
@@ -94,6 +92,26 @@ class RayCluster(Launcher):
                 f"a run needs {config.cpus_per_run} CPUs and {config.gpus_per_run:g} GPUs, but this machine has "
                 f"{there.get('CPU', 0):g} and {there.get('GPU', 0):g}: ask for less, or pass a cluster's --ray-address"
             )
+
+    def _connect(self) -> None:
+        """Connect to the cluster, and hold SIGTERM back meanwhile: Ray's handlers exit at once, abort, or lose it."""
+        handler = signal.getsignal(signal.SIGTERM)
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        # Ray ends the processes that it starts with this signal: they must not inherit that it is held back.
+        os.register_at_fork(after_in_child=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask))
+        try:
+            self._ray.init(log_to_driver=False, logging_level="ERROR", **self._cluster())
+            stopped = signal.SIGTERM in signal.sigpending()
+            if stopped:
+                signal.sigwait({signal.SIGTERM})  # it is dealt with
+        except SystemExit:  # Ray's: a thread of a library, which holds nothing back, got the signal
+            stopped = True
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if stopped:
+            self.close()
+            raise Stopped(signal.SIGTERM)
 
     def _cluster(self) -> dict[str, Any]:
         """Say which cluster: the one at an address, or a new one of this machine, which leaves nothing behind."""
