@@ -15,6 +15,7 @@ from dae.errors import UserError, one_line
 from dae.files import read_file
 
 _LARGEST = 2**29  # bytes; 20 million episodes
+_LARGEST_SCORE = 1e150  # the squares of larger ones are no numbers
 _COLUMNS = ("r", "l", "t", "frames")  # score, length, seconds, frames
 
 
@@ -115,6 +116,7 @@ def _require_possible(path: Path, columns: dict[str, NDArray[np.float64]]) -> No
     if (
         not possible
         or not (columns["t"] >= 0).all()
+        or not (np.abs(columns["r"]) <= _LARGEST_SCORE).all()
         or not all(np.isfinite(column).all() for column in columns.values())
     ):
         raise UserError(f"{path} is damaged: it has numbers that no episode can have")
