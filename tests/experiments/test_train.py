@@ -79,7 +79,7 @@ def test_gae_and_wide_networks_train_and_play(tmp_path: Path, capsys: pytest.Cap
         config = small(tmp_path, "--frames", "256", "--pictures", "True", *words)
         assert train(config) == 0
         assert main(["play", str(config.folder), "--episodes", "1", "--film", "none"]) == 0
-    assert "1 stochastic episodes" in capsys.readouterr().out
+    assert "1 stochastic episode:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
