@@ -46,7 +46,7 @@ def crash(folder: Path, rng: random.Random) -> Any:
 
 
 def take_memory(folder: Path, rng: random.Random) -> Any:
-    return np.ones(6 * 10**8, np.uint8)[0]
+    return str(np.ones(6 * 10**8, np.uint8)[0])
 
 
 def ask_for_memory(folder: Path, rng: random.Random) -> Any:
