@@ -22,11 +22,12 @@ def small(out: Path, *words: str, of: list[str] = BREAKOUT) -> TrainConfig:
 
 
 def weights_hash(folder: RunFolder) -> str:
-    """A hash of the weights and the optimizer's state in the newest checkpoint."""
+    """A hash of the weights, the optimizer's state and the statistics of environments in the newest checkpoint."""
     checkpoint = folder.checkpoints.newest(print)
     assert checkpoint is not None
     archive = zipfile.ZipFile(io.BytesIO(checkpoint.parts["agent.zip"]))
     content = archive.read("policy.safetensors") + archive.read("optimizer.safetensors")
+    content += checkpoint.parts.get("normalization.json", b"")
     return hashlib.sha256(content).hexdigest()
 
 

@@ -59,9 +59,13 @@ def killed_until_done(config: TrainConfig, kills: int, slowest: float) -> int:
         (CARTPOLE, ["--advantage", "dae", "--finishing", "True"]),
         (CARTPOLE, ["--advantage", "dae", "--correction", "0.5", "--row-length", "8"]),
         (CARTPOLE, ["--advantage", "gae", "--implementation", "sb3", "--finishing", "True"]),
-        (["FrozenLake-v1", *CARTPOLE[1:]], ["--advantage", "indirect"]),
+        (["FrozenLake-v1", *CARTPOLE[1:]], ["--advantage", "indirect", "--env-kwargs", "is_slippery=false"]),
+        (CARTPOLE, ["--normalize-observations", "True", "--normalize-rewards", "True", "--finishing", "True"]),
     ],
-    ids=["breakout-dae", "breakout-gae", "cartpole-dae", "cartpole-corrected", "cartpole-sb3", "frozenlake-indirect"],
+    ids=[
+        *("breakout-dae", "breakout-gae", "cartpole-dae", "cartpole-corrected", "cartpole-sb3", "frozenlake-indirect"),
+        "cartpole-normalized",
+    ],
 )
 def test_kills_change_nothing(of: list[str], words: list[str], tmp_path: Path) -> None:
     plain, disturbed = (small(tmp_path / name, "--frames", "3K", *words, of=of) for name in ("plain", "disturbed"))

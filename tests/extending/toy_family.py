@@ -64,7 +64,7 @@ class Toy(Family):
         assert isinstance(env, DummyVecEnv)
         return env
 
-    def can_be_restored(self, env_id: str) -> bool:
+    def can_be_restored(self, env_id: str, **options: Any) -> bool:
         return True
 
     def take_snapshot(self, env: Any, observations: Any) -> bytes:

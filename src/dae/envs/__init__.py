@@ -8,9 +8,14 @@ from dae.envs.family import (
     Protocol as Protocol,
     families as families,
     family_of as family_of,
-    make_vec_env as make_vec_env,
     register_family as register_family,
 )
+from dae.envs.ids import (
+    import_module_of as import_module_of,
+    plain_id as plain_id,
+    require_trust as require_trust,
+)
+from dae.envs.making import make_vec_env as make_vec_env
 from dae.envs.minatar.family import MinAtar, register_minatar as register_minatar
 
 for _family in (MinAtar(), Atari(), Family()):

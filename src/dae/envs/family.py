@@ -8,7 +8,7 @@ compiled code only inside its methods.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -16,6 +16,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.registration import load_env_creator
 
+from dae.envs.ids import plain_id
+from dae.envs.separate import make_separate
 from dae.errors import InvalidValue, UserError, nearest, one_line
 
 if TYPE_CHECKING:
@@ -100,22 +102,16 @@ class Family:
         except Exception as error:  # a package that the environment needs is missing
             raise UserError(f"{env_id} cannot be made: {type(error).__name__}: {one_line(error)}") from error
 
-    def make(self, env_id: str, n_envs: int, seed: int, **options: Any) -> "VecEnv":
+    def make(self, env_id: str, n_envs: int, seed: int | None, **options: Any) -> "VecEnv":
         """Make environments that step together; with `render_mode="rgb_array"` they can be drawn."""
-        from stable_baselines3.common.env_util import make_vec_env
-
         self.require_known(env_id)
-        try:
-            # A function, because with an id Stable-Baselines3 would turn on rendering, which is not needed here.
-            return make_vec_env(lambda: gym.make(env_id, **options), n_envs, seed=seed)
-        except (Exception, SystemExit) as error:  # the environment's own: a package is missing, an option is unknown, …
-            raise UserError(f"{env_id} cannot be made: {type(error).__name__}: {one_line(error)}") from error
+        return make_separate(partial(gym.make, env_id, **options), env_id, n_envs, seed)
 
-    def can_be_restored(self, env_id: str) -> bool:
+    def can_be_restored(self, env_id: str, **options: Any) -> bool:
         """Return whether a snapshot restores environments exactly."""
         from dae.envs.snapshots import play_on_alike
 
-        return play_on_alike(self.make(env_id, 1, seed=0), self.make(env_id, 1, seed=1))
+        return play_on_alike(self.make(env_id, 1, seed=0, **options), self.make(env_id, 1, seed=1, **options))
 
     def take_snapshot(self, env: "VecEnv", observations: "VecEnvObs") -> bytes:
         """Return the state of all environments, as bytes that hold data only; they last showed `observations`."""
@@ -175,16 +171,5 @@ def families() -> list[Family]:
 
 def family_of(env_id: str) -> Family:
     """Return the family that an id belongs to: of those whose prefix fits, the one with the longest."""
-    return max((f for f in _FAMILIES if env_id.startswith(f.prefix)), key=lambda family: len(family.prefix))
-
-
-def make_vec_env(env_id: str, n_envs: int, seed: int = 0, **options: Any) -> "VecEnv":
-    """Make `n_envs` environments that step together, as a Stable-Baselines3 VecEnv.
-
-    MinAtar ids run in our compiled batch, which takes `sticky_action_prob`, `difficulty_ramping`, `max_episode_steps`,
-    `n_threads` and `render_mode`. Any other id is made by gymnasium, with `options` for the environment, and wrapped by
-    Stable-Baselines3.
-    """
-    if isinstance(n_envs, bool) or not isinstance(n_envs, Integral) or n_envs < 1:
-        raise InvalidValue(f"n_envs is {n_envs!r}: it must be an integer of at least 1")
-    return family_of(env_id).make(env_id, int(n_envs), seed, **options)
+    fitting = [family for family in _FAMILIES if plain_id(env_id).startswith(family.prefix)]
+    return max(fitting, key=lambda family: len(family.prefix))

@@ -1,12 +1,14 @@
 """The settings of `dae train`: those of a run, and where and how often its files are written."""
 
 import dataclasses
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dae.envs import import_module_of, require_trust
 from dae.errors import UserError, one_line
 from dae.files import read_file
 from dae.rules import NOT_NEGATIVE, Rule, ruled
@@ -34,13 +36,15 @@ class TrainConfig(RunSettings):
     """TOML file (or a run's config.json) with any of these settings; options override it."""
     resume: Path | None = None
     """Continue the run in this folder, with its own settings."""
+    trust: bool = False
+    """Allow --resume and --config to name a module of yours to import (mymodule:MyEnv-v0)."""
 
     @property
     def folder(self) -> Path:
         return self.resume or self.out / self.name
 
 
-_NAMES = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in ("config", "resume"))
+_NAMES = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in ("config", "resume", "trust"))
 _LARGEST = 2**20  # bytes of a file of settings
 _COUNTS = ("frames", "actors")  # which a file may hold as text: "500K"
 
@@ -50,10 +54,20 @@ def parse(arguments: list[str]) -> TrainConfig:
     without_help = [word for word in arguments if word not in ("-h", "--help")]
     first = _read(without_help, TrainConfig())
     if first.resume is not None:
-        return _read(arguments, TrainConfig(**RunFolder(first.resume).read_config().settings.to_json()))
+        stored = RunFolder(first.resume).read_config().settings
+        _import_env(stored.env, first, first.resume)
+        return _read(arguments, TrainConfig(**stored.to_json()))
     in_file = _read_file(first.config) if first.config is not None else {}
+    _import_env(first.env or in_file.get("env", ""), first, first.config)
     chosen = _read(without_help, TrainConfig(**in_file))
     return _read(arguments, from_preset(chosen.env, chosen.advantage, chosen.preset, in_file))
+
+
+def _import_env(env: str, given: TrainConfig, file: Path | None) -> None:
+    """Import the module that an environment's id names: it may register a family, and with it presets."""
+    if env != given.env:
+        require_trust(env, file, trust=given.trust)
+    import_module_of(env)
 
 
 def from_preset(env: str, advantage: str, preset: str, settings: Mapping[str, Any]) -> TrainConfig:
@@ -93,7 +107,9 @@ def _parse_toml(content: bytes) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any, path: Path) -> Any:
-    """Return a value as JSON would have it: counts may be written as 500K, whole numbers as 1e4."""
+    """Return a value as JSON would have it: counts may be 500K, whole numbers 1e4, arguments a table."""
+    if isinstance(value, dict) and name == "env_kwargs":
+        return json.dumps(value, sort_keys=True)
     if value == "None":
         return None
     if isinstance(value, str) and name in _COUNTS:

@@ -11,6 +11,8 @@ from dae.runs import Checkpoint, Episodes, RunFolder, RunSettings
 from dae.terminal.boundary import announce
 
 if TYPE_CHECKING:
+    from stable_baselines3.common.vec_env import VecEnv
+
     from dae.agent import PPO
 
 AGENT = "agent.zip"  # the part of a checkpoint that holds the agent
@@ -29,10 +31,23 @@ class Run:
 
     @cached_property
     def model(self) -> "PPO":
+        return load_agent(self._checkpoint, device="cpu")
+
+    @cached_property
+    def _checkpoint(self) -> Checkpoint:
         checkpoint = self.folder.checkpoints.newest(announce)
         if checkpoint is None:
             raise UserError(f"{self.folder.path} has no checkpoint yet: let it train for a while")
-        return load_agent(checkpoint, device="cpu")
+        return checkpoint
+
+    def make_env(self, n_envs: int = 1, seed: int = 0, **options: Any) -> "VecEnv":
+        """Make environments as the agent knows them: with the run's arguments, and observations normalised as then.
+
+        An environment whose id names a module is made by importing that module.
+        """
+        from dae.experiments.normalization import NORMALIZATION, make_playing_env
+
+        return make_playing_env(self.config, n_envs, seed, self._checkpoint.parts.get(NORMALIZATION), **options)
 
 
 def load_run(path: str | Path) -> Run:

@@ -1,6 +1,7 @@
 """The settings that define a run, and how they are written to files."""
 
 import dataclasses
+import json
 import re
 import reprlib
 from collections.abc import Mapping
@@ -12,11 +13,11 @@ import msgspec
 import tyro
 
 from dae.catalog import default_settings, describe, estimator_names, require_estimator
-from dae.envs import SB3_PRESET, Family, families, family_of
+from dae.envs import SB3_PRESET, Family, families, family_of, plain_id
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
 from dae.rules import Rule, check_fields, require, ruled
-from dae.terminal.options import COUNT_WORD, one_of
+from dae.terminal.options import COUNT_WORD, KEYWORDS, is_json_object, one_of
 
 Settings = TypeVar("Settings", bound="RunSettings")
 _SHORT = reprlib.Repr()  # a file's values may be nested too deeply to be shown
@@ -26,13 +27,15 @@ SEED = Rule("in [0, 2^32)", lambda n: 0 <= n < 2**32)
 SIZE = Rule("an integer in [1, 2^53)", lambda n: 1 <= n < 2**53)  # what JSON and floats hold exactly
 DEVICE = Rule("auto, cpu, mps, cuda or cuda:N", lambda name: bool(re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name)))
 
+JSON_OBJECT = Rule("NAME=VALUE pairs, or a JSON object", is_json_object)
+
 
 @dataclass(frozen=True)
 class _Chosen:
     """What is trained, and how much."""
 
     env: tyro.conf.Positional[str] = ruled("", ENV_ID)
-    """Environment: MinAtar/Breakout-v1, CartPole-v1 or any other gymnasium id with discrete actions."""
+    """Environment: MinAtar/Breakout-v1, CartPole-v1, any other gymnasium id, or mymodule:MyEnv-v0 to import first."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""
     network: Annotated[str, one_of(name for f in families() for name in f.network_names)] = "baseline"
@@ -45,6 +48,12 @@ class _Chosen:
     """Frames of all actors together, such as 500K or 10M."""
     actors: Annotated[int, COUNT_WORD] = ruled(1024, SIZE)
     """Environments that play side by side."""
+    env_kwargs: Annotated[str, KEYWORDS] = ruled("{}", JSON_OBJECT)
+    """Arguments of the environment: is_slippery=false map_name=8x8, or one JSON object."""
+    normalize_observations: bool = False
+    """Scale observations to mean 0 and variance 1 with running statistics (VecNormalize); for vectors of numbers."""
+    normalize_rewards: bool = False
+    """Scale rewards by the running standard deviation of the return (VecNormalize); scores stay as they are."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +85,21 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
         return family_of(self.env)
 
     @property
+    def env_id(self) -> str:
+        """The environment without the module that registers it."""
+        return plain_id(self.env)
+
+    @property
     def name(self) -> str:
         """The folder of the run within the folder that runs are kept in."""
-        return str(Path(self.env.replace("/", "-")) / f"{self.advantage}-{self.network}" / f"seed-{self.seed}")
+        return str(Path(self.env_id.replace("/", "-")) / f"{self.advantage}-{self.network}" / f"seed-{self.seed}")
 
     @property
     def env_options(self) -> dict[str, Any]:
         """What the environments are made with, besides their id."""
-        return {option: getattr(self, name) for name, option in self.family.env_settings.items()}
+        own = {option: getattr(self, name) for name, option in self.family.env_settings.items()}
+        keywords: dict[str, Any] = json.loads(self.env_kwargs)
+        return own | keywords
 
     def require_consistent(self) -> None:
         """Refuse settings that do not go together; those that concern the environment are checked when it is made."""

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import io
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -113,3 +114,46 @@ def one_of(names: Iterable[str]) -> PrimitiveConstructorSpec[str]:
         is_instance=lambda value: isinstance(value, str),
         str_from_instance=lambda value: [value],
     )
+
+
+def parse_keywords(words: Sequence[str]) -> str:
+    """Read NAME=VALUE words, or JSON objects, and return one JSON object; a value that is not JSON is text.
+
+    >>> parse_keywords(["slippery=false", "map=8x8", "size=3"])
+    '{"map": "8x8", "size": 3, "slippery": false}'
+    """
+    keywords: dict[str, Any] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if is_json_object(word):
+            keywords |= json.loads(word)
+        elif sign and name.isidentifier():
+            keywords[name] = _json_or_text(value)
+        else:
+            raise ValueError(f"{word!r} is not NAME=VALUE, such as is_slippery=false, nor a JSON object")
+    return json.dumps(keywords, sort_keys=True)
+
+
+def is_json_object(text: str) -> bool:
+    """Say whether a text is a JSON object."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _json_or_text(value: str) -> Any:
+    of_python = {"True": True, "False": False, "None": None}
+    try:
+        return of_python[value] if value in of_python else json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+KEYWORDS: PrimitiveConstructorSpec[str] = PrimitiveConstructorSpec(
+    nargs="*",
+    metavar="[NAME=VALUE ...]",
+    instance_from_str=parse_keywords,
+    is_instance=lambda value: isinstance(value, str),
+    str_from_instance=lambda value: [value],
+)

@@ -48,7 +48,7 @@ class MinAtar(Family):
         if env_id not in MINATAR_IDS:
             raise InvalidValue(f"environment {env_id!r} is not known{nearest(env_id, MINATAR_IDS, most=3)}")
 
-    def make(self, env_id: str, n_envs: int, seed: int, **options: Any) -> "VecEnv":
+    def make(self, env_id: str, n_envs: int, seed: int | None, **options: Any) -> "VecEnv":
         from dae.envs.minatar.batch import MinAtarBatch
         from dae.envs.sb3 import BatchVecEnv
 
@@ -62,7 +62,7 @@ class MinAtar(Family):
                 raise InvalidValue(f"{name} is not an option of {env_id}; choose from {choices}")
         return BatchVecEnv(MinAtarBatch(n_envs=n_envs, seed=seed, **settings, **options), render_mode=render_mode)
 
-    def can_be_restored(self, env_id: str) -> bool:
+    def can_be_restored(self, env_id: str, **options: Any) -> bool:
         return True
 
     def take_snapshot(self, env: "VecEnv", observations: "VecEnvObs") -> bytes:

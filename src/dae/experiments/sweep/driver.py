@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dae.envs import family_of
+from dae.envs import family_of, import_module_of, plain_id
 from dae.errors import InUse, UserError, one_line
 from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs, suites
 from dae.experiments.sweep.display import SweepDisplay
@@ -58,7 +58,8 @@ def sweep(config: SweepConfig) -> int:
             require_same(job.run.folder.path, stored.to_json(), job.run.config.to_json())
         job.look()
     for env in dict.fromkeys(job.run.config.env for job in jobs):
-        family_of(env).require_known(env)
+        import_module_of(env)
+        family_of(env).require_known(plain_id(env))
     if config.dry_run:
         print(describe_plan(config, [(job.run, job.state == "finished", job.frames) for job in jobs]))
         return 0

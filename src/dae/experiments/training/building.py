@@ -16,6 +16,7 @@ from dae.envs import make_vec_env
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
 from dae.experiments.devices import require_device
+from dae.experiments.normalization import normalized
 from dae.runs import RunSettings
 
 
@@ -23,6 +24,8 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
     """Return the settings of one of several processes that train together: its actors and its part of a minibatch."""
     if processes > 1 and config.implementation == "sb3":
         raise UserError(f"implementation is 'sb3': it trains in one process, not in {processes}")
+    if processes > 1 and (config.normalize_observations or config.normalize_rewards):
+        raise UserError(f"normalize_… is True: it needs one process that sees all environments, not {processes}")
     for name, number in (("actors", config.actors), ("batch_size", config.batch_size)):
         if number % processes:
             raise UserError(f"{name} is {number}: it must be a multiple of the {processes} processes that share it")
@@ -55,7 +58,7 @@ def make_env(settings: RunSettings) -> VecEnv:
     rollout = Rollout(settings.steps, settings.actors, seen, actions, torch.device("cpu"), has_head=True)
     what = f"a rollout of {settings.steps} steps x {settings.actors} environments"
     require_memory(what, rollout.nbytes + settings.actors * settings.family.bytes_per_env)
-    return make_vec_env(settings.env, settings.actors, settings.seed, **settings.env_options)
+    return normalized(settings, make_vec_env(settings.env, settings.actors, settings.seed, **settings.env_options))
 
 
 def make_model(settings: RunSettings, env: VecEnv) -> PPO:

@@ -172,7 +172,7 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
         agent, counters = restore(config, folder, env, checkpoint)
     elif agent is None:
         agent = make_model(share, env)
-    exact = config.family.can_be_restored(config.env)
+    exact = config.family.can_be_restored(config.env_id, **config.env_options)
     recorder = (FolderRecorder if parallel.rank() == 0 else Recorder)(config, folder, agent, counters)
     checkpointer = Checkpointer(config, agent, counters, recorder, exact=exact)
     signals = StopSignals(at_once=parallel.size() == 1)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import torch
 from safetensors.torch import load as load_tensors, save as save_tensors
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from torch import Tensor
 
 from dae.agent import PPO, parallel
@@ -20,6 +20,13 @@ from dae.envs.snapshots import set_generators, take_generators
 from dae.errors import UserError, one_line
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import AGENT, load_agent
+from dae.experiments.normalization import (
+    NORMALIZATION,
+    restore_statistics,
+    see_again,
+    take_statistics,
+    without_normalization,
+)
 from dae.experiments.training.building import agent_class
 from dae.runs import Checkpoint, RunFolder, RunSettings
 from dae.runs.settings import require_same
@@ -106,8 +113,12 @@ def _take_own(config: TrainConfig, agent: PPO, counters: Counters, *, exact: boo
         **take_generators(),
     }
     parts = {AGENT: saved.getvalue(), _STATE: to_bytes(state)}
+    statistics = take_statistics(agent.env)
+    if statistics is not None:
+        parts[NORMALIZATION] = statistics
     if exact:
-        parts[_ENVIRONMENTS] = config.family.take_snapshot(agent.env, agent._last_obs)  # type: ignore[arg-type]
+        shown = agent.env.get_original_obs() if isinstance(agent.env, VecNormalize) else agent._last_obs
+        parts[_ENVIRONMENTS] = config.family.take_snapshot(without_normalization(agent.env), shown)  # type: ignore[arg-type]
     return parts
 
 
@@ -151,8 +162,11 @@ def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Che
         if counters.monitor_size is None and parallel.rank() == 0:
             raise UserError(f"the checkpoint of {folder.path} does not say how long monitor.csv was")
         _announce_continuation(folder, checkpoint)
+        if isinstance(env, VecNormalize):
+            restore_statistics(env, checkpoint.parts[NORMALIZATION])
         if _ENVIRONMENTS in checkpoint.parts:
-            agent._last_obs = config.family.restore_snapshot(env, checkpoint.parts[_ENVIRONMENTS])  # type: ignore[assignment]
+            shown = config.family.restore_snapshot(without_normalization(env), checkpoint.parts[_ENVIRONMENTS])
+            agent._last_obs = see_again(env, shown)  # type: ignore[assignment]
         else:
             _start_again(config, env, agent, counters)
         agent._last_episode_starts = np.broadcast_to(state["episode_starts"], env.num_envs).astype(bool)

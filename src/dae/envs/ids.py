@@ -1,0 +1,47 @@
+"""Ids of environments, as gymnasium has them: `module:Name-v0` is the id `Name-v0`, after the module was imported.
+
+To import a module runs its code. So only someone at the keyboard, or a program, can ask for it: a file that names a
+module is refused, unless its reader is told to trust it.
+"""
+
+from importlib import import_module
+
+from dae.errors import InvalidValue, UserError, one_line
+
+
+def plain_id(env_id: str) -> str:
+    """Return an id without its module.
+
+    >>> plain_id("mypackage.worlds:Maze-v0"), plain_id("MinAtar/Breakout-v1")
+    ('Maze-v0', 'MinAtar/Breakout-v1')
+    """
+    return env_id.rpartition(":")[2]
+
+
+def module_of(env_id: str) -> str:
+    """Return the module of an id; nothing if it has none."""
+    return env_id.rpartition(":")[0]
+
+
+def import_module_of(env_id: str) -> None:
+    """Import the module of an id, which registers the environment."""
+    name = module_of(env_id)
+    if not name:
+        return
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise InvalidValue(f"environment {env_id!r} is not known: {name!r} cannot be the name of a module")
+    try:
+        import_module(name)
+    except (Exception, SystemExit) as error:  # the module's own, whatever it is
+        raise UserError(
+            f"{env_id} cannot be made: importing {name} failed: {type(error).__name__}: {one_line(error)}"
+        ) from error
+
+
+def require_trust(env_id: str, where: object, *, trust: bool) -> None:
+    """Refuse an id with a module that a file has brought along, unless the user trusts the file."""
+    if module_of(env_id) and not trust:
+        raise UserError(
+            f"{where} has the environment {env_id!r}, which imports and runs the module {module_of(env_id)!r}: add "
+            "--trust if you trust it"
+        )

@@ -1,0 +1,106 @@
+"""Observations and rewards scaled by running statistics: Stable-Baselines3's VecNormalize, saved as data."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from stable_baselines3.common.running_mean_std import RunningMeanStd
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
+
+from dae.envs import make_vec_env
+from dae.errors import UserError
+from dae.runs import RunSettings
+from dae.serialization import BadData, from_bytes, to_bytes
+
+NORMALIZATION = "normalization.json"  # the part of a checkpoint that holds the statistics
+
+
+def normalized(settings: RunSettings, env: VecEnv) -> VecEnv:
+    """Wrap environments that train as the settings ask for it."""
+    if not (settings.normalize_observations or settings.normalize_rewards):
+        return env
+    if settings.normalize_observations:
+        _require_vectors(settings, env.observation_space)
+    return VecNormalize(
+        env,
+        norm_obs=settings.normalize_observations,
+        norm_reward=settings.normalize_rewards,
+        gamma=settings.gamma,
+    )
+
+
+def make_playing_env(settings: RunSettings, n_envs: int, seed: int, statistics: bytes | None, **options: Any) -> VecEnv:
+    """Make environments in which a trained agent plays: observations as it knows them, rewards as they are."""
+    env = make_vec_env(settings.env, n_envs, seed, **settings.env_options | options)
+    if not settings.normalize_observations:
+        return env
+    if statistics is None:
+        raise UserError(f"{settings.env} was trained with normalised observations, whose statistics are missing")
+    playing = VecNormalize(env, training=False, norm_reward=False)
+    restore_statistics(playing, statistics)
+    return playing
+
+
+def without_normalization(env: VecEnv) -> VecEnv:
+    """Return the environments within."""
+    return env.venv if isinstance(env, VecNormalize) else env
+
+
+def take_statistics(env: VecEnv | None) -> bytes | None:
+    """Return the statistics of environments that are normalised, as data; None if they are not."""
+    if not isinstance(env, VecNormalize):
+        return None
+    seen = getattr(env, "obs_rms", None)
+    by_name = seen if isinstance(seen, dict) else {} if seen is None else {"": seen}
+    return to_bytes(
+        {
+            "observations": {name: _numbers(statistics) for name, statistics in by_name.items()},
+            "returns": _numbers(env.ret_rms),
+            "discounted": env.returns,
+        }
+    )
+
+
+def restore_statistics(env: VecEnv, content: bytes) -> None:
+    """Bring normalised environments to where they were; the sums of rewards only if there are as many of them."""
+    assert isinstance(env, VecNormalize)
+    stored = from_bytes(content)
+    seen = getattr(env, "obs_rms", None)
+    by_name = seen if isinstance(seen, dict) else {} if seen is None else {"": seen}
+    for name, statistics in by_name.items():
+        _set(statistics, stored["observations"][name])
+    _set(env.ret_rms, stored["returns"])
+    if stored["discounted"].shape == env.returns.shape:
+        env.returns = stored["discounted"]
+
+
+def see_again(env: VecEnv, observations: VecEnvObs) -> VecEnvObs:
+    """Return what the agent was shown of observations that restored environments show now."""
+    if not isinstance(env, VecNormalize):
+        return observations
+    env.old_obs = observations  # type: ignore[assignment]
+    return env.normalize_obs(observations)  # type: ignore[arg-type]
+
+
+def _require_vectors(settings: RunSettings, seen: spaces.Space[Any]) -> None:
+    parts = seen.spaces.values() if isinstance(seen, spaces.Dict) else [seen]
+    for part in parts:
+        vector = isinstance(part, spaces.Box) and len(part.shape) < 3 and np.issubdtype(part.dtype, np.floating)
+        if not vector:
+            raise UserError(
+                f"normalize_observations is True: {settings.env} shows {part}, but only vectors of real numbers can "
+                "be normalised; images already are"
+            )
+
+
+def _numbers(statistics: RunningMeanStd) -> list[Any]:
+    return [np.asarray(statistics.mean), np.asarray(statistics.var), float(statistics.count)]
+
+
+def _set(statistics: RunningMeanStd, numbers: list[Any]) -> None:
+    mean, var, count = numbers
+    shapes_fit = mean.shape == var.shape == np.shape(statistics.mean)
+    if not (shapes_fit and np.isfinite(mean).all() and np.isfinite(var).all() and (var >= 0).all() and count > 0):
+        raise BadData("it has statistics that these environments cannot have")
+    statistics.mean, statistics.var, statistics.count = mean, var, float(count)
