@@ -83,7 +83,7 @@ def test_a_task_without_episodes_is_left_out_by_name(tmp_path: Path) -> None:
                 folder.write_config(RunSettings(env, frames=100, actors=1, seed=seed, **settings), Provenance())
                 log = EpisodeLog(folder.monitor, env, None)
                 if frames:
-                    log.append(1.0, 1, 0.0, frames)
+                    log.add(1.0, 1, 0.0, frames)
                 log.close()
                 folders.append(folder)
     told = summarise(tmp_path, folders)

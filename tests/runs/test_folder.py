@@ -97,7 +97,7 @@ def test_what_is_not_a_file_of_the_run_is_not_written_to(name: str, kind: str, t
 
 def test_lost_episodes_are_not_replaced_by_nothing(tmp_path: Path) -> None:
     log = EpisodeLog(tmp_path / "monitor.csv", "Some-v0", None)
-    log.append(1.5, 10, 0.25, 128)
+    log.add(1.5, 10, 0.25, 128)
     size = log.flush()
     log.close()
     os.truncate(tmp_path / "monitor.csv", size - 5)
@@ -108,9 +108,9 @@ def test_lost_episodes_are_not_replaced_by_nothing(tmp_path: Path) -> None:
 
 def test_episodes_are_read_back_by_us_and_by_sb3(tmp_path: Path) -> None:
     log = EpisodeLog(tmp_path / "monitor.csv", "Some-v0", None)
-    log.append(1.5, 10, 0.25, 128)
+    log.add(1.5, 10, 0.25, 128)
     size = log.flush()
-    log.append(-2.0, 7, 0.5, 256)
+    log.add(-2.0, 7, 0.5, 256)
     log.close()
     episodes = read_episodes(tmp_path / "monitor.csv")
     assert episodes.scores.tolist() == [1.5, -2.0]

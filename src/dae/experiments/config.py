@@ -46,7 +46,7 @@ class TrainConfig(RunSettings):
 
 _NAMES = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in ("config", "resume", "trust"))
 _LARGEST = 2**20  # bytes of a file of settings
-_COUNTS = ("frames", "actors")  # which a file may hold as text: "500K"
+_COUNTS = ("frames", "actors", "eval_every")  # which a file may hold as text: "500K"
 
 
 def parse(arguments: list[str]) -> TrainConfig:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dae.errors import UserError
 from dae.runs import Checkpoint, Episodes, RunFolder, RunSettings
+from dae.runs.evaluations import Evaluations
 from dae.terminal.boundary import announce
 
 if TYPE_CHECKING:
@@ -20,14 +21,19 @@ AGENT = "agent.zip"  # the part of a checkpoint that holds the agent
 
 @dataclass(frozen=True)
 class Run:
-    """A training run: its settings, its scores, and its newest agent (loaded when it is asked for, and safely)."""
+    """A training run: its settings, its scores, and its agent (loaded when it is asked for, and safely)."""
 
     folder: RunFolder
     config: RunSettings
+    best: bool = False  # the agent is the one with the best evaluation
 
     @cached_property
     def episodes(self) -> Episodes:
         return self.folder.read_episodes()
+
+    @cached_property
+    def evaluations(self) -> Evaluations:
+        return self.folder.read_evaluations()
 
     @cached_property
     def model(self) -> "PPO":
@@ -35,7 +41,9 @@ class Run:
 
     @cached_property
     def _checkpoint(self) -> Checkpoint:
-        checkpoint = self.folder.checkpoints.newest(announce)
+        checkpoint = (self.folder.best if self.best else self.folder.checkpoints).newest(announce)
+        if checkpoint is None and self.best:
+            raise UserError(f"{self.folder.path} has no best agent: nothing was evaluated; train with --eval-every")
         if checkpoint is None:
             raise UserError(f"{self.folder.path} has no checkpoint yet: let it train for a while")
         return checkpoint
@@ -50,10 +58,13 @@ class Run:
         return make_playing_env(self.config, n_envs, seed, self._checkpoint.parts.get(NORMALIZATION), **options)
 
 
-def load_run(path: str | Path) -> Run:
-    """Return the run in a folder. No code from its files runs."""
+def load_run(path: str | Path, *, best: bool = False) -> Run:
+    """Return the run in a folder: with its newest agent, or the `best` one of its evaluations.
+
+    No code from its files runs.
+    """
     folder = RunFolder(Path(path))
-    return Run(folder, folder.read_config().settings)
+    return Run(folder, folder.read_config().settings, best)
 
 
 def load_agent(checkpoint: Checkpoint, kind: "type[PPO] | None" = None, **options: Any) -> "PPO":

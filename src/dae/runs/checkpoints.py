@@ -116,6 +116,12 @@ class Checkpoints:
                 return int(name[:12])
         return 0
 
+    def forget_after(self, frames: int) -> None:
+        """Remove those of later frames."""
+        for name in self._names():
+            if int(name[:12]) > frames:
+                _remove(self.folder / name)
+
     def _names(self) -> list[str]:
         if not self.folder.is_dir():
             return []

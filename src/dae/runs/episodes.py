@@ -1,20 +1,14 @@
 """The scores of a run's episodes, in the format of Stable-Baselines3's Monitor with one more column, the frame."""
 
-import io
-import json
-import os
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.errors import UserError, one_line
-from dae.files import read_file
+from dae.errors import UserError
+from dae.runs.tables import AppendedTable, Columns, read_table
 
-_LARGEST = 2**29  # bytes; 20 million episodes
 _LARGEST_SCORE = 1e150  # the squares of larger ones are no numbers
 _COLUMNS = ("r", "l", "t", "frames")  # score, length, seconds, frames
 
@@ -42,74 +36,30 @@ class Episodes:
         return float(self.scores[-100:].mean()) if len(self) else float("nan")
 
 
-class EpisodeLog:
-    """The file while a run writes it. Lines are appended; a resume cuts it back to where its checkpoint was."""
+class EpisodeLog(AppendedTable):
+    """The file of episodes while a run writes it."""
 
     def __init__(self, path: Path, env_id: str, resume_at: int | None) -> None:
-        self.path = path
-        if resume_at is None:
-            header = json.dumps({"t_start": time.time(), "env_id": env_id})
-            path.write_text(f"#{header}\n{','.join(_COLUMNS)}\n", encoding="utf-8")
-        else:
-            with path.open("r+b") as file:
-                if file.seek(0, os.SEEK_END) < resume_at:
-                    raise UserError(
-                        f"{path} is shorter than when the newest checkpoint was taken: episodes are lost; restore it "
-                        "from a backup, or move the run's folder away to start from scratch"
-                    )
-                file.truncate(resume_at)
-        self._file = path.open("a", newline="")
+        super().__init__(path, _COLUMNS, env_id, resume_at)
 
-    def append(self, score: float, length: int, seconds: float, frames: int) -> None:
-        """Add an episode; it reaches the file with `flush`."""
-        self._file.write(f"{score!r},{length},{seconds:.3f},{frames}\n")
-
-    def flush(self) -> int:
-        """Flush all lines to the disk and return the size of the file."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        return self._file.tell()
-
-    def close(self) -> None:
-        self._file.close()
+    def add(self, score: float, length: int, seconds: float, frames: int) -> None:
+        """Add an episode."""
+        self.append(f"{score!r},{length},{seconds:.3f},{frames}")
 
 
 def read_episodes(path: Path, *, whole: bool = False) -> Episodes:
-    """Read an episode file of a run; a torn last line, from a run that was killed just then, is left out.
-
-    Damage anywhere else is an error: a missing score must not look like an episode that never happened. A file that
-    must be `whole` is there, and has no torn line either.
-    """
-    try:
-        content = read_file(path, _LARGEST)
-    except FileNotFoundError as error:
-        if whole:
-            raise UserError(f"{path} is missing") from error
-        content = b""
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    if whole and not content.endswith(b"\n"):
-        raise UserError(f"{path} ends within a line")
-    header, _, rest = content[: content.rfind(b"\n") + 1].partition(b"\n")
-    columns, found, rows = rest.partition(b"\n")
-    if not found:  # torn within the two lines of the header
-        return _from_table(np.zeros((0, len(_COLUMNS))), _COLUMNS)
-    names = columns.decode(errors="replace").split(",")
-    if not set(_COLUMNS) <= set(names) or not header.startswith(b"#"):
-        raise UserError(f"{path} is not the episode file of a run: its columns are {','.join(names)[:80]!r}")
-    if not rows:
-        return _from_table(np.zeros((0, len(names))), names)
-    try:
-        table = np.loadtxt(io.BytesIO(rows), delimiter=",", comments=None, ndmin=2)
-    except ValueError as error:
-        raise UserError(f"{path} is damaged: {one_line(error)}") from error
-    if rows.count(b"\n") != len(table) or table.shape[1] != len(names):
-        raise UserError(f"{path} is damaged: it has lines that are not episodes")
-    _require_possible(path, dict(zip(names, table.T, strict=True)))
-    return _from_table(table, names)
+    """Read the episodes of a run; see `read_table` for what is damage, and what it is to be `whole`."""
+    column = read_table(path, _COLUMNS, what="episodes", whole=whole)
+    _require_possible(path, column)
+    return Episodes(
+        scores=column["r"],
+        lengths=column["l"].astype(np.int64),
+        seconds=column["t"],
+        frames=column["frames"].astype(np.int64),
+    )
 
 
-def _require_possible(path: Path, columns: dict[str, NDArray[np.float64]]) -> None:
+def _require_possible(path: Path, columns: Columns) -> None:
     """Refuse numbers that no run writes."""
     counts = np.stack([columns["l"], columns["frames"]])
     possible = (counts >= 1).all() and (counts < 2**53).all() and (counts == counts.round()).all()
@@ -122,13 +72,3 @@ def _require_possible(path: Path, columns: dict[str, NDArray[np.float64]]) -> No
         raise UserError(f"{path} is damaged: it has numbers that no episode can have")
     if (np.diff(columns["frames"]) < 0).any():
         raise UserError(f"{path} is damaged: its episodes are not in the order of their frames")
-
-
-def _from_table(table: NDArray[np.float64], names: Sequence[str]) -> Episodes:
-    column = {name: table[:, i] for i, name in enumerate(names)}
-    return Episodes(
-        scores=column["r"].copy(),
-        lengths=column["l"].astype(np.int64),
-        seconds=column["t"].copy(),
-        frames=column["frames"].astype(np.int64),
-    )

@@ -16,6 +16,7 @@ from dae.files import read_file, replace_atomically
 from dae.rules import NATURAL, require
 from dae.runs.checkpoints import Checkpoints
 from dae.runs.episodes import Episodes, read_episodes
+from dae.runs.evaluations import Evaluations, read_evaluations
 from dae.runs.lock import FolderLock
 from dae.runs.records import Provenance, State, Status
 from dae.runs.settings import RunSettings
@@ -24,7 +25,7 @@ from dae.serialization import BadData, parse_json
 SCHEMA = 1
 _LARGEST = 2**20  # bytes of config.json and status.json
 _SIGNS = {"config.json", "status.json", "monitor.csv"}
-_NOT_RUNS = {"checkpoints", "tensorboard"}
+_NOT_RUNS = {"checkpoints", "best", "tensorboard"}
 
 
 class RunConfig(NamedTuple):
@@ -43,6 +44,8 @@ class RunFolder:
         self.config = path / "config.json"
         self.status = path / "status.json"
         self.monitor = path / "monitor.csv"
+        self.evaluations = path / "evaluations.csv"
+        self.best = Checkpoints(path / "best")  # the agent with the best evaluation
         self.tensorboard = path / "tensorboard"
         self.curve = path / "learning_curve.png"
         self.film = path / "episode.gif"
@@ -98,6 +101,9 @@ class RunFolder:
 
     def read_episodes(self) -> Episodes:
         return read_episodes(self.monitor)
+
+    def read_evaluations(self) -> Evaluations:
+        return read_evaluations(self.evaluations)
 
     def read_all_episodes(self) -> Episodes:
         """Return the episodes of a finished run; it has written all of them, so that a cut in the file is damage."""

@@ -24,6 +24,8 @@ class Status:
     total_frames: int = 0
     episodes: int | None = None
     score: float | None = None  # mean of the last 100 episodes
+    evaluation: float | None = None  # mean score of the last evaluation, if there was one
+    best: float | None = None  # of the best evaluation
     frames_per_second: float = 0.0
     seconds: float = 0.0  # of training
     error: str | None = None

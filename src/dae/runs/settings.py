@@ -16,7 +16,7 @@ from dae.catalog import default_settings, describe, estimator_names, require_est
 from dae.envs import SB3_PRESET, Family, families, family_of, plain_id
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
-from dae.rules import Rule, check_fields, require, ruled
+from dae.rules import COUNT, NATURAL, Rule, check_fields, require, ruled
 from dae.terminal.options import COUNT_WORD, KEYWORDS, is_json_object, one_of
 
 Settings = TypeVar("Settings", bound="RunSettings")
@@ -70,6 +70,8 @@ class _Varied:
     """Rules of MinAtar: today's, or those of the authors, whose Seaquest gives one step more air."""
     implementation: Literal["dae", "sb3"] = "dae"
     """Whose PPO trains: ours, or Stable-Baselines3's own code, to compare with (only GAE)."""
+    extended_from: tyro.conf.Suppress[tuple[int, ...]] = ()
+    """Frames that the run once had, and after which its learning rate and clip range had fallen to 0."""
     finishing: bool = True
     """After the last update let the policy play until completed episodes hold all frames, as the paper's scores do."""
     device: str = ruled("auto", DEVICE)
@@ -77,7 +79,19 @@ class _Varied:
 
 
 @dataclass(frozen=True)
-class RunSettings(_Varied, Hyperparameters, _Chosen):
+class _Watched:
+    """What is measured on the way; it does not change what is learned."""
+
+    eval_every: Annotated[int, COUNT_WORD] = ruled(0, NATURAL)
+    """Evaluate the agent in environments of its own every so many frames, such as 100K, and keep the best; 0: never."""
+    eval_episodes: int = ruled(20, COUNT)
+    """Episodes of an evaluation."""
+    eval_greedy: bool = False
+    """Take the most probable actions in evaluations instead of drawing them."""
+
+
+@dataclass(frozen=True)
+class RunSettings(_Watched, _Varied, Hyperparameters, _Chosen):
     """All that decides the numbers of a run. A field that is added later defaults to what runs before it did."""
 
     @property
@@ -148,7 +162,9 @@ def convert_settings(settings: Mapping[str, Any], kind: type[Settings], where: P
 
 SETTING_NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
 # What does not change the numbers, or stands for other settings.
-WITHOUT_EFFECT = frozenset({"seed", "device", "torch_compile", "preset"})
+WITHOUT_EFFECT = frozenset(
+    {"seed", "device", "torch_compile", "preset", *(field.name for field in dataclasses.fields(_Watched))}
+)
 
 
 def require_names(settings: Any, known: tuple[str, ...], where: Path) -> None:

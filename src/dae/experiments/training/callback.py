@@ -7,19 +7,24 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from dae.agent import parallel
 from dae.experiments.training.checkpointer import Checkpointer
+from dae.experiments.training.evaluating import Evaluator
 from dae.experiments.training.recorder import Recorder
 from dae.terminal.signals import StopSignals
 
 
 class TrainingCallback(BaseCallback):
-    """Hands episodes to the recorder and iterations to the checkpointer, and obeys signals."""
+    """Hands episodes to the recorder and iterations to evaluator and checkpointer, and obeys signals."""
 
-    def __init__(self, recorder: Recorder, checkpointer: Checkpointer, signals: StopSignals) -> None:
+    def __init__(
+        self, recorder: Recorder, evaluator: Evaluator, checkpointer: Checkpointer, signals: StopSignals
+    ) -> None:
         super().__init__()
-        self._recorder, self._checkpointer, self._signals = recorder, checkpointer, signals
+        self._recorder, self._evaluator, self._checkpointer = recorder, evaluator, checkpointer
+        self._signals = signals
 
     def _on_rollout_start(self) -> None:
         check_together(self._signals)
+        self._evaluator.between_iterations()
         self._checkpointer.between_iterations()
 
     def _on_step(self) -> bool:
@@ -34,6 +39,7 @@ class TrainingCallback(BaseCallback):
         self._checkpointer.before_update()
 
     def _on_training_end(self) -> None:
+        self._evaluator.between_iterations()
         self._checkpointer.take()
         self._checkpointer.save()
 

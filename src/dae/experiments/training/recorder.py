@@ -108,7 +108,7 @@ class FolderRecorder(Recorder):
 
     def _write(self, episodes: list[Ended]) -> None:
         for score, length, seconds, frames in episodes:
-            self._log.append(score, length, seconds, frames)
+            self._log.add(score, length, seconds, frames)
             self._counters.episodes += 1
             self._counters.completed_frames += length * self._config.family.frames_per_step
 
@@ -135,6 +135,8 @@ class FolderRecorder(Recorder):
                 total_frames=self._config.frames,
                 episodes=self._counters.episodes,
                 score=self._recent_score(),
+                evaluation=self._counters.evaluation,
+                best=self._counters.best,
                 frames_per_second=self._progress.rate,
                 seconds=self.seconds,
                 error=error,

@@ -14,12 +14,13 @@ from dae.experiments.provenance import made_with
 from dae.experiments.training.building import make_env, make_model, share_of
 from dae.experiments.training.callback import TrainingCallback
 from dae.experiments.training.checkpointer import Checkpointer
+from dae.experiments.training.evaluating import Evaluator
+from dae.experiments.training.extending import as_extended, extend, is_longer, require_same_but_longer
 from dae.experiments.training.finishing import play_on
 from dae.experiments.training.recorder import FolderRecorder, Recorder
 from dae.experiments.training.state import Counters, require_as_many_processes, restore, share_checkpoint
 from dae.experiments.training.summary import describe_scores, draw_pictures, next_steps
 from dae.runs import Checkpoint, FolderLost, RunFolder, State
-from dae.runs.settings import require_same
 from dae.terminal.boundary import announce
 from dae.terminal.signals import Stopped, StopSignals
 
@@ -37,6 +38,7 @@ def train(config: TrainConfig) -> int:
 
 def _train(config: TrainConfig) -> int:
     folder = RunFolder(config.folder)
+    config = parallel.from_first(lambda: as_extended(config, folder))
     if parallel.from_first(lambda: _is_finished(folder, config)):
         return parallel.from_first(lambda: _look_at_finished(folder, config))
     with contextlib.ExitStack() as held:
@@ -53,6 +55,7 @@ class _Session:
     folder: RunFolder
     agent: PPO
     recorder: Recorder
+    evaluator: Evaluator
     checkpointer: Checkpointer
     signals: StopSignals
     pending: bool  # it continues before an update
@@ -63,7 +66,7 @@ def _run(session: _Session) -> int:
     config, agent, recorder, signals = session.config, session.agent, session.recorder, session.signals
     recorder.say(_first_line(session))
     try:
-        with recorder:
+        with recorder, session.evaluator:
             total = -(-config.frames // config.family.frames_per_step)
             if session.pending:
                 agent.train_on_restored(total)
@@ -71,7 +74,7 @@ def _run(session: _Session) -> int:
                 session.checkpointer.save()
             steps = total - agent.num_timesteps
             if steps > 0:
-                callback = TrainingCallback(recorder, session.checkpointer, signals)
+                callback = TrainingCallback(recorder, session.evaluator, session.checkpointer, signals)
                 agent.learn(steps, callback=callback, reset_num_timesteps=False, log_interval=1)
             if config.finishing:
                 play_on(config, agent, recorder, signals)
@@ -147,8 +150,8 @@ def _is_finished(folder: RunFolder, config: TrainConfig) -> bool:
     """Look at a folder without touching it; one with other settings is refused."""
     if not folder.exists:
         return False
-    require_same(folder.path, folder.read_config().settings.to_json(), config.to_json())
-    return folder.read_status().state is State.FINISHED
+    require_same_but_longer(folder, config)
+    return folder.read_status().state is State.FINISHED and not is_longer(config, folder)
 
 
 def _look_at_finished(folder: RunFolder, config: TrainConfig) -> int:
@@ -174,10 +177,11 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
         agent = make_model(share, env)
     exact = config.family.can_be_restored(config.env_id, **config.env_options)
     recorder = (FolderRecorder if parallel.rank() == 0 else Recorder)(config, folder, agent, counters)
+    evaluator = Evaluator(config, folder, agent, counters, recorder)
     checkpointer = Checkpointer(config, agent, counters, recorder, exact=exact)
     signals = StopSignals(at_once=parallel.size() == 1)
     pending = checkpoint is not None and checkpoint.pending
-    return _Session(config, folder, agent, recorder, checkpointer, signals, pending)
+    return _Session(config, folder, agent, recorder, evaluator, checkpointer, signals, pending)
 
 
 def _open_folder(folder: RunFolder, config: TrainConfig, begun: bool, held: contextlib.ExitStack) -> Checkpoint | None:
@@ -185,6 +189,8 @@ def _open_folder(folder: RunFolder, config: TrainConfig, begun: bool, held: cont
     held.enter_context(folder.locked())
     if not folder.exists and folder.read_status().state is State.FINISHED:
         raise UserError(f"{folder.path} holds a finished run without its config.json: restore it, or move the folder")
+    if begun and is_longer(config, folder):
+        extend(folder, config)
     if folder.exists != begun or folder.read_status().state is State.FINISHED:
         raise InUse(f"another process has just worked in {folder.path}: run the command again")
     if not begun:

@@ -46,6 +46,10 @@ class Counters:
     episodes: int = 0
     completed_frames: int = 0  # in completed episodes
     restarts: int = 0  # how often environments that cannot be restored had to be restarted
+    evaluations_size: int | None = None  # bytes of the file of evaluations
+    evaluated_at: int = 0  # frames at the last evaluation
+    evaluation: float | None = None  # its mean score
+    best: float | None = None  # the best of all evaluations
 
 
 def take_checkpoint(
@@ -156,7 +160,8 @@ def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Che
     with _only_what_runs_write(folder, checkpoint):
         state: dict[str, Any] = from_bytes(checkpoint.parts[_STATE])
         stored = RunSettings.from_json(state["settings"], folder.checkpoints.folder)
-        require_same(folder.path, stored.to_json(), config.to_json())
+        longer = {"frames": config.frames, "extended_from": config.extended_from}  # which config.json has agreed to
+        require_same(folder.path, stored.to_json() | longer, config.to_json())
         agent = load_agent(checkpoint, agent_class(config), env=env, device=config.device)
         counters = msgspec.convert(state["books"], Counters)
         if counters.monitor_size is None and parallel.rank() == 0:

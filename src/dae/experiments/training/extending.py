@@ -1,0 +1,49 @@
+"""Extending a run: the same settings with more frames. docs/training.md#extending has what that means for schedules."""
+
+import dataclasses
+
+from dae.experiments.config import TrainConfig
+from dae.files import replace_atomically
+from dae.runs import RunFolder, State
+from dae.runs.settings import require_same
+from dae.terminal.boundary import announce
+
+
+def as_extended(config: TrainConfig, folder: RunFolder) -> TrainConfig:
+    """Return the settings with what the run in a folder has behind it: earlier ends, where rates had fallen to 0."""
+    if not folder.exists:
+        return config
+    stored = folder.read_config().settings
+    earlier = stored.extended_from
+    if config.frames > stored.frames and config.anneal:
+        earlier = (*earlier, stored.frames)
+    return dataclasses.replace(config, extended_from=earlier)
+
+
+def is_longer(config: TrainConfig, folder: RunFolder) -> bool:
+    """Say whether the settings have more frames than the run in a folder."""
+    return config.frames > folder.read_config().settings.frames
+
+
+def require_same_but_longer(folder: RunFolder, config: TrainConfig) -> None:
+    """Refuse settings that differ from those of the run in a folder in anything but more frames."""
+    stored = folder.read_config().settings.to_json()
+    if is_longer(config, folder):
+        stored |= {"frames": config.frames, "extended_from": config.extended_from}
+    require_same(folder.path, stored, config.to_json())
+
+
+def extend(folder: RunFolder, config: TrainConfig) -> None:
+    """Give the run in a folder more frames; the scores of the shorter run are kept in a file of their own."""
+    stored, made_with = folder.read_config()
+    if folder.monitor.exists():
+        kept = folder.monitor.with_stem(f"{folder.monitor.stem}-{stored.frames}")
+        replace_atomically(kept, folder.monitor.read_bytes())
+    # In this order: whenever it is interrupted, the run is either the shorter one or the longer one, and can go on.
+    folder.write_status(dataclasses.replace(folder.read_status(), state=State.STOPPED, total_frames=config.frames))
+    folder.write_config(config, made_with)
+    share = 1 - stored.frames / config.frames
+    again = f"; learning rate and clip range go on at {share:.0%} of their start and fall to 0 again"
+    announce(
+        f"{folder.path} is extended from {stored.frames:,} to {config.frames:,} frames{again if config.anneal else ''}"
+    )
