@@ -102,6 +102,6 @@ def test_only_frames_can_grow(tmp_path: Path) -> None:
     config = small(tmp_path, "--frames", "256", of=CARTPOLE)
     assert train(config) == 0
     before = (config.folder / "config.json").read_bytes()
-    with pytest.raises(UserError, match="gamma is 0.98 there and 0.5 here"):
+    with pytest.raises(UserError, match=r"gamma is 0\.98 there and 0\.5 here"):
         train(dataclasses.replace(config, frames=512, gamma=0.5))
     assert (config.folder / "config.json").read_bytes() == before

@@ -15,7 +15,7 @@ from rich.text import Text
 from dae.terminal.progress import format_duration
 
 if TYPE_CHECKING:
-    from dae.experiments.sweep.driver import Job
+    from dae.experiments.sweep.jobs import Job
 
 _SECONDS_BETWEEN_LINES = 20.0
 _SECONDS_BETWEEN_TABLES = 1.0

@@ -7,46 +7,16 @@ trains it: so the same command continues after any interruption, and takes over 
 import importlib
 import sys
 import time
-from dataclasses import dataclass, field
-from typing import Any, Literal
 
 from dae.envs import family_of, import_module_of, plain_id
-from dae.errors import InUse, UserError, one_line
-from dae.experiments.sweep.config import PlannedRun, SweepConfig, planned_runs, suites
+from dae.experiments.sweep.config import SweepConfig, planned_runs, suites
 from dae.experiments.sweep.display import SweepDisplay
 from dae.experiments.sweep.estimate import describe_plan
+from dae.experiments.sweep.jobs import SECONDS_BETWEEN_LOOKS, Fleet, Job
 from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
-from dae.files import read_file
-from dae.runs import State, Status, make_folder
+from dae.runs import make_folder
 from dae.runs.settings import require_same
 from dae.terminal.signals import Stopped, StopSignals
-
-_SECONDS_BETWEEN_LOOKS = 0.2
-_SECONDS_TO_STOP = 120.0
-_LARGEST_LOG = 2**26
-Standing = Literal["waiting", "running", "elsewhere", "finished", "failed"]
-
-
-@dataclass
-class Job:
-    """A run as the sweep sees it."""
-
-    run: PlannedRun
-    state: Standing = "waiting"
-    handle: Any = None
-    frames: int = 0  # when it was last looked at
-    frames_at_start: int = 0  # of its checkpoint
-    deaths: int = 0  # in a row, without having got further
-    problem: str = ""
-    status: Status = field(default_factory=Status)
-
-    def look(self) -> bool:
-        """Read how the run stands; return whether it has finished."""
-        self.status = self.run.folder.read_status() if self.run.folder.exists else Status()
-        self.frames = self.status.frames
-        if self.status.state is State.FINISHED:
-            self.state, self.frames = "finished", self.run.config.frames
-        return self.state == "finished"
 
 
 def sweep(config: SweepConfig) -> int:
@@ -76,6 +46,7 @@ class _Sweep:
 
     def __init__(self, config: SweepConfig, jobs: list[Job], launcher: Launcher) -> None:
         self._config, self._jobs, self._launcher = config, jobs, launcher
+        self._fleet = Fleet(jobs, launcher, config.retries)
         self._display = SweepDisplay(sum(job.run.config.frames for job in jobs), self._frames())
 
     def run(self) -> int:
@@ -85,77 +56,18 @@ class _Sweep:
         with StopSignals(at_once=False) as signals:
             try:
                 with self._display:
-                    while any(job.state in ("waiting", "running", "elsewhere") for job in self._jobs):
+                    while any(job.is_open for job in self._jobs):
                         signals.check()
-                        self._step()
+                        self._fleet.step()
+                        self._display.update(self._jobs, self._frames())
+                        time.sleep(SECONDS_BETWEEN_LOOKS)
             except Stopped as stopped:
-                self._stop()
+                self._fleet.stop()
                 print(
                     f"\nstopped by {stopped}; the same command continues every run at its newest checkpoint", flush=True
                 )
                 return stopped.exit_code
         return self._conclude()
-
-    def _step(self) -> None:
-        for job in self._jobs:
-            if job.state == "running":
-                job.look()
-                self._collect(job)
-        self._start_waiting()
-        self._display.update(self._jobs, self._frames())
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
-
-    def _collect(self, job: Job) -> None:
-        """Check whether a run has ended, and set its state by how it ended."""
-        code = self._launcher.exit_code(job.handle)
-        if code is None:
-            job.state = "running"  # even if its status is finished: its process still has a little to do
-            return
-        job.handle = None
-        taken = job.run.folder.is_locked()
-        if job.look():
-            return
-        job.state = "waiting"
-        if taken or code == InUse.exit_code:
-            return  # another process has the run; check it again later
-        if code >= 0 and code not in (130, 143):
-            job.state, job.problem = "failed", _last_words(job)
-            return
-        job.deaths = 0 if job.run.folder.checkpoints.newest_frames() > job.frames_at_start else job.deaths + 1
-        if job.deaths > self._config.retries:
-            job.state, job.problem = "failed", f"died {job.deaths} times without making progress (exit code {code})"
-
-    def _start_waiting(self) -> None:
-        free = self._launcher.slots() - sum(job.state == "running" for job in self._jobs)
-        for job in self._jobs:
-            if free <= 0:
-                return
-            if job.state not in ("waiting", "elsewhere"):
-                continue
-            if job.look():
-                continue
-            if job.run.folder.is_locked():
-                job.state = "elsewhere"
-                continue
-            try:
-                job.run.folder.make()
-                job.run.folder.require_plain()
-            except UserError as error:
-                job.state, job.problem = "failed", one_line(error)
-                continue
-            job.frames_at_start = job.run.folder.checkpoints.newest_frames()
-            job.handle, job.state = self._launcher.start(job.run), "running"
-            free -= 1
-
-    def _stop(self) -> None:
-        """Ask all runs to write a checkpoint, and wait for them."""
-        running = [job for job in self._jobs if job.handle is not None]
-        deadline = time.monotonic() + _SECONDS_TO_STOP
-        while running and time.monotonic() < deadline:
-            for job in running:  # again and again: a process that is still starting may not notice
-                self._launcher.stop(job.handle)
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
-            running = [job for job in running if self._launcher.exit_code(job.handle) is None]
 
     def _frames(self) -> int:
         return sum(min(job.frames, job.run.config.frames) for job in self._jobs)
@@ -171,12 +83,3 @@ class _Sweep:
             folders = [job.run.folder for job in self._jobs]
             print(getattr(importlib.import_module(module), function)(self._config.out, folders))
         return 1 if failed else 0
-
-
-def _last_words(job: Job) -> str:
-    """Return the last line of a run's log: the error that it ended with."""
-    try:
-        lines = read_file(job.run.folder.log, _LARGEST_LOG).decode(errors="replace").split("\n")
-    except OSError as error:
-        return f"its log cannot be read: {error.strerror}"
-    return next((line.strip() for line in reversed(lines) if line.strip()), "its log is empty")
