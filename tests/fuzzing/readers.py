@@ -195,7 +195,7 @@ def sweep(folder: Path, rng: random.Random) -> Any:
     """Look at finished runs, as a plan or as a sweep that continues."""
     dry = ["--dry-run"] if rng.random() < 0.5 else []
     driver = "dae.experiments.sweep.driver"
-    with patch(f"{driver}.LAUNCHERS", {"local": InPlace}), patch(f"{driver}._SECONDS_BETWEEN_LOOKS", 0.0):
+    with patch(f"{driver}.LAUNCHERS", {"local": InPlace}), patch(f"{driver}.SECONDS_BETWEEN_LOOKS", 0.0):
         command("sweep", *SWEEP, "--out", folder, *dry)
     return [status_facts(RunFolder(path.parent)) for path in sorted(folder.rglob("status.json"))]
 

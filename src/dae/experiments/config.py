@@ -13,7 +13,7 @@ from dae.errors import UserError, one_line
 from dae.files import read_file
 from dae.rules import NOT_NEGATIVE, Rule, ruled
 from dae.runs import RunFolder, RunSettings
-from dae.runs.settings import convert_settings, preset_settings, require_names
+from dae.runs.settings import TAG, convert_settings, preset_settings, require_names
 from dae.serialization import BadData, parse_json
 from dae.terminal.options import parse_count, read_options
 
@@ -30,6 +30,8 @@ class TrainConfig(RunSettings):
     """Seconds between checkpoints."""
     pictures: bool = True
     """Draw the learning curve and record an episode at the end."""
+    tag: str = ruled("", TAG)
+    """A word for the name of the run's folder, to keep runs with different settings apart: lr=1e-4."""
     out: Path = field(default_factory=lambda: Path("runs"))
     """Folder that runs are kept in."""
     config: Path | None = None
@@ -38,6 +40,10 @@ class TrainConfig(RunSettings):
     """Continue the run in this folder, with its own settings."""
     trust: bool = False
     """Allow --resume and --config to name a module of yours to import (mymodule:MyEnv-v0)."""
+
+    @property
+    def name(self) -> str:
+        return self.named(self.tag)
 
     @property
     def folder(self) -> Path:

@@ -29,6 +29,11 @@ DEVICE = Rule("auto, cpu, mps, cuda or cuda:N", lambda name: bool(re.fullmatch(r
 
 JSON_OBJECT = Rule("NAME=VALUE pairs, or a JSON object", is_json_object)
 
+TAG = Rule(
+    "at most 100 letters, digits and . _ = , + -, not beginning with a dot",
+    lambda tag: bool(re.fullmatch(r"(?!\.)[\w.=,+-]{0,100}", tag, re.ASCII)),
+)
+
 
 @dataclass(frozen=True)
 class _Chosen:
@@ -106,7 +111,12 @@ class RunSettings(_Watched, _Varied, Hyperparameters, _Chosen):
     @property
     def name(self) -> str:
         """The folder of the run within the folder that runs are kept in."""
-        return str(Path(self.env_id.replace("/", "-")) / f"{self.advantage}-{self.network}" / f"seed-{self.seed}")
+        return self.named("")
+
+    def named(self, tag: str) -> str:
+        """Return the run's folder with a word of the user's, which keeps runs with different settings apart."""
+        kind = tagged(f"{self.advantage}-{self.network}", tag)
+        return str(Path(self.env_id.replace("/", "-")) / kind / f"seed-{self.seed}")
 
     @property
     def env_options(self) -> dict[str, Any]:
@@ -144,6 +154,15 @@ class RunSettings(_Watched, _Varied, Hyperparameters, _Chosen):
         except InvalidValue as error:
             raise UserError(f"{where}: {error}") from error
         return read
+
+
+def tagged(name: str, tag: str) -> str:
+    """Return a name with a tag, if there is one.
+
+    >>> tagged("dae-baseline", "lr=1e-4"), tagged("dae-baseline", "")
+    ('dae-baseline-lr=1e-4', 'dae-baseline')
+    """
+    return f"{name}-{tag}" if tag else name
 
 
 def convert_settings(settings: Mapping[str, Any], kind: type[Settings], where: Path, *, lax: bool = False) -> Settings:
@@ -185,7 +204,7 @@ def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, An
     ]
     if differing:
         raise UserError(
-            f"{folder} holds a run with different settings ({'; '.join(differing)}): use the same, or another --out"
+            f"{folder} holds a run with different settings ({'; '.join(differing)}): use the same, or another --tag or --out"
         )
 
 
