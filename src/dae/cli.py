@@ -32,6 +32,11 @@ COMMANDS = {
         "dae.experiments.sweep.config:SweepConfig",
         "dae.experiments.sweep.driver:sweep",
     ),
+    "tune": Command(
+        "Search for good hyperparameters with Optuna.",
+        "dae.experiments.tune.config:TuneConfig",
+        "dae.experiments.tune.run:tune",
+    ),
     "play": Command(
         "Measure a trained agent over many episodes, and record one.",
         "dae.experiments.play:PlayConfig",

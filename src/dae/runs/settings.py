@@ -204,7 +204,8 @@ def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, An
     ]
     if differing:
         raise UserError(
-            f"{folder} holds a run with different settings ({'; '.join(differing)}): use the same, or another --tag or --out"
+            f"{folder} holds a run with different settings ({'; '.join(differing)}): use the same, or another --tag or "
+            "--out"
         )
 
 

@@ -4,16 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import tyro
 
 from dae.envs import SB3_PRESET, families, family_of
 from dae.errors import UserError, nearest
 from dae.experiments.config import TrainConfig, parse
+from dae.experiments.sweep.grid import combinations, tag_of
+from dae.experiments.sweep.launching import Launching
+from dae.experiments.sweep.planned import PlannedRun, require_settings
 from dae.paper import ABLATION, REFERENCE
 from dae.rules import COUNT, EACH_ONCE, NOT_NEGATIVE, check_fields, optional, ruled
-from dae.runs import RunFolder
 from dae.terminal.options import one_of, option_name
 
 
@@ -29,6 +31,7 @@ class Grid:
     settings: tuple[str, ...] = ()
     of_env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # settings of single environments
     folder: str = ""  # within the folder that runs are kept in
+    tag: str = ""  # of the runs
 
 
 class Suite(NamedTuple):
@@ -92,8 +95,8 @@ def suites() -> dict[str, Suite]:
 
 
 @dataclass(frozen=True)
-class SweepConfig:
-    """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on."""
+class _Swept:
+    """What is trained."""
 
     suite: Annotated[str, tyro.conf.Positional, one_of(suites())] = ""
     """The paper's experiments, by family; its ablation; small problems (classic); a quick test (smoke); or --envs."""
@@ -111,18 +114,14 @@ class SweepConfig:
     """Preset of the runs, in place of the suite's (without a suite: paper)."""
     settings: tuple[str, ...] = ()
     """Settings of all runs, as of `dae train`: frames=500K actors=128."""
-    launcher: Literal["local", "ray"] = "local"
-    """What trains the runs: processes on this machine, or a Ray cluster (all nodes must share the run folders)."""
-    jobs: int = ruled(0, NOT_NEGATIVE)
-    """Runs at the same time; 0 for as many as the cores allow."""
-    cpus_per_run: int = ruled(1, COUNT)
-    """Cores, and threads, of each run."""
-    gpus_per_run: float = ruled(0.0, NOT_NEGATIVE)
-    """GPUs of each run, with Ray; a fraction lets runs share one."""
-    ray_address: str | None = None
-    """Address of a Ray cluster, or auto for one that runs on this machine; without it a local one is started."""
-    retries: int = ruled(2, NOT_NEGATIVE)
-    """How often a run that died (was killed, ran out of memory) is started again without making progress."""
+    grid: tuple[str, ...] = ()
+    """Settings with several values, in all combinations: learning_rate=1e-4,3e-4 epochs=4,6."""
+
+
+@dataclass(frozen=True)
+class SweepConfig(Launching, _Swept):
+    """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on."""
+
     dry_run: bool = False
     """Print what would run and how long it would take, without starting anything."""
     out: Path = field(default_factory=lambda: Path("runs"))
@@ -138,11 +137,13 @@ class SweepConfig:
                 self.networks or base.networks,
                 base.seeds if self.seeds is None else self.seeds,
                 self.preset or base.preset,
-                base.settings + self.settings,
+                (*base.settings, *self.settings, *(f"{name}={value}" for name, value in values.items())),
                 base.of_env,
                 base.folder,
+                tag_of(values),
             )
             for base in (suites()[self.suite].grids if self.suite else (Grid(()),))
+            for values in combinations(self.grid)
         )
 
     def require_consistent(self) -> None:
@@ -157,34 +158,14 @@ class SweepConfig:
             raise UserError(f"there is nothing to run: name a suite ({', '.join(known)}) or --envs")
         fixed = known[self.suite].compares if self.suite else ()
         given = [name for name in ("advantages", "preset") if getattr(self, name)]
-        for name in (*given, *(text.partition("=")[0] for text in self.settings)):
+        for name in (*given, *(text.partition("=")[0] for text in (*self.settings, *self.grid))):
             if name in fixed:
                 raise UserError(f"{name} is what the suite {self.suite!r} compares: it cannot be replaced; use --envs")
-        if self.gpus_per_run and self.launcher != "ray":
-            raise UserError(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray can assign GPUs")
-        for text in self.settings:
-            name, sign, _ = text.partition("=")
-            if not sign or name in _THE_SWEEPS_OWN:
-                raise UserError(f"settings has {text!r}: it must be NAME=VALUE, with NAME not set by the sweep")
-
-
-_THE_SWEEPS_OWN = ("env", "advantage", "network", "preset", "seed", "out", "config", "resume", "threads")
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """A run of the sweep: the arguments of its `dae train`, and the settings they give."""
-
-    words: tuple[str, ...]
-    config: TrainConfig
-
-    @property
-    def name(self) -> str:
-        return self.config.name
-
-    @property
-    def folder(self) -> RunFolder:
-        return RunFolder(self.config.folder)
+        self.require_launchable()
+        require_settings("settings", self.settings)
+        require_settings("grid", self.grid)
+        if len({grid.tag for grid in self.grids}) < len(combinations(self.grid)):
+            raise UserError(f"grid is {' '.join(self.grid)}: its values must differ in letters, digits and . _ = , + -")
 
 
 def planned_runs(config: SweepConfig) -> list[PlannedRun]:
@@ -223,4 +204,5 @@ def _words(config: SweepConfig, grid: Grid, env: str, network: str, advantage: s
         "out": config.out / grid.folder,
     }
     named |= dict(text.split("=", 1) for text in (*grid.of_env.get(env, ()), *grid.settings))
+    named |= {"tag": grid.tag} if grid.tag else {}
     return [f"{option_name(name)}={value}" for name, value in named.items()]

@@ -12,6 +12,7 @@ from dae.envs import family_of, import_module_of, plain_id
 from dae.experiments.sweep.config import SweepConfig, planned_runs, suites
 from dae.experiments.sweep.display import SweepDisplay
 from dae.experiments.sweep.estimate import describe_plan
+from dae.experiments.sweep.grid import summarise_grid
 from dae.experiments.sweep.jobs import SECONDS_BETWEEN_LOOKS, Fleet, Job
 from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
 from dae.runs import make_folder
@@ -82,4 +83,6 @@ class _Sweep:
             module, _, function = summary.partition(":")
             folders = [job.run.folder for job in self._jobs]
             print(getattr(importlib.import_module(module), function)(self._config.out, folders))
+        if self._config.grid and not failed:
+            print(summarise_grid(self._config.out, [job.run for job in self._jobs]))
         return 1 if failed else 0

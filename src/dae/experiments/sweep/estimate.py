@@ -8,7 +8,8 @@ from pathlib import Path
 
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
-from dae.experiments.sweep.config import PlannedRun, SweepConfig
+from dae.experiments.sweep.config import SweepConfig
+from dae.experiments.sweep.planned import PlannedRun
 from dae.runs import RunSettings, find_runs
 from dae.terminal.options import format_count
 

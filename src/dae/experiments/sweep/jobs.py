@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dae.errors import InUse, UserError, one_line
-from dae.experiments.sweep.config import PlannedRun
 from dae.experiments.sweep.launchers import Launcher
+from dae.experiments.sweep.planned import PlannedRun
 from dae.files import read_file
 from dae.runs import State, Status
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dae.errors import UserError, one_line
-from dae.experiments.sweep.config import PlannedRun, SweepConfig
+from dae.experiments.sweep.launching import Launching
+from dae.experiments.sweep.planned import PlannedRun
 from dae.terminal.boundary import announce, exit_code_of
 from dae.terminal.extensions import VARIABLE, import_extensions
 from dae.terminal.signals import Stopped
@@ -46,7 +47,7 @@ class Launcher(ABC):
 class LocalProcesses(Launcher):
     """One process per run. It has its own session, so that a signal to the sweep does not reach it directly."""
 
-    def __init__(self, config: SweepConfig) -> None:
+    def __init__(self, config: Launching) -> None:
         self._slots = config.jobs or max(1, len(os.sched_getaffinity(0)) // config.cpus_per_run)
         self._environment = os.environ | {"OMP_NUM_THREADS": str(config.cpus_per_run)}
 
@@ -74,7 +75,7 @@ class LocalProcesses(Launcher):
 class RayCluster(Launcher):
     """One Ray task per run, each in a worker process that ends with it."""
 
-    def __init__(self, config: SweepConfig) -> None:
+    def __init__(self, config: Launching) -> None:
         if find_spec("ray") is None:
             raise UserError("launcher is 'ray', which is not installed: pip install 'dae-rl[ray]', or use local")
         self._config = config
@@ -180,4 +181,4 @@ def _train_in_worker(words: tuple[str, ...], log: str, folder: str, extensions: 
         return 1
 
 
-LAUNCHERS: dict[str, Callable[[SweepConfig], Launcher]] = {"local": LocalProcesses, "ray": RayCluster}
+LAUNCHERS: dict[str, Callable[[Launching], Launcher]] = {"local": LocalProcesses, "ray": RayCluster}

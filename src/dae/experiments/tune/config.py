@@ -11,7 +11,8 @@ from dae.catalog import estimator_names
 from dae.envs import families, plain_id
 from dae.errors import UserError
 from dae.experiments.config import parse
-from dae.experiments.sweep.config import Launching, PlannedRun, require_settings
+from dae.experiments.sweep.launching import Launching
+from dae.experiments.sweep.planned import PlannedRun, require_settings
 from dae.experiments.tune.space import DEFAULT, Space, Value, describe_space, parse_space
 from dae.rules import COUNT, NOT_NEGATIVE, check_fields, ruled
 from dae.runs.settings import ENV_ID, SEED, TAG, tagged

@@ -102,9 +102,7 @@ def _draw(config: TuneConfig, finished: "list[FrozenTrial]", given_up: "list[Fro
         axes.set_ylabel(f"{config.objective} score")
     for axes in panels[len(space) + 1 :]:
         axes.set_visible(False)
-    figure.legend(
-        *_legend(panels[:2]), loc="outside lower center", ncols=4, frameon=False, fontsize=9
-    )
+    figure.legend(*_legend(panels[:2]), loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     save_figure(figure, config.folder / "search.png")
 
 
