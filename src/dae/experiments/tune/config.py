@@ -13,7 +13,7 @@ from dae.errors import UserError
 from dae.experiments.config import parse
 from dae.experiments.sweep.launching import Launching
 from dae.experiments.sweep.planned import PlannedRun, require_settings
-from dae.experiments.tune.space import DEFAULT, Space, Value, describe_space, parse_space
+from dae.experiments.tune.space import DEFAULT, Space, Value, parse_space
 from dae.rules import COUNT, NOT_NEGATIVE, check_fields, ruled
 from dae.runs.settings import ENV_ID, SEED, TAG, tagged
 from dae.terminal.options import one_of, option_name
@@ -81,7 +81,7 @@ class TuneConfig(Launching, _Searched):
         """Return, as data, what may not change while a search goes on."""
         same = ("env", "advantage", "network", "preset", "seeds", "objective", "seed")
         named = {name: getattr(self, name) for name in same}
-        return {**named, "settings": sorted(self.settings), "space": describe_space(self.parsed_space)}
+        return {**named, "settings": sorted(self.settings), "space": sorted(self.space)}
 
     def require_consistent(self) -> None:
         """Refuse what cannot be a search."""

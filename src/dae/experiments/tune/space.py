@@ -1,9 +1,8 @@
 """What is searched: settings of a run, each with the values that it may have."""
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dae.errors import InvalidValue
 
@@ -92,8 +91,3 @@ def _parse_range(text: str, values: str) -> Range:
 def suggest(space: Space, trial: "Trial") -> dict[str, Value]:
     """Let a trial choose a value for each setting."""
     return {name: values.suggest(trial, name) for name, values in space.items()}
-
-
-def describe_space(space: Space) -> dict[str, Any]:
-    """Return the space as data, to compare it with that of a study that was begun."""
-    return {name: dataclasses.asdict(values) for name, values in space.items()}

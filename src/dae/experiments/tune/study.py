@@ -10,7 +10,7 @@ from dae.experiments.tune.config import TuneConfig
 if TYPE_CHECKING:
     from optuna import Study
 
-_SETTINGS = "settings"
+_NAME, _SETTINGS = "dae", "settings"
 
 
 def require_optuna() -> None:
@@ -29,8 +29,12 @@ def open_study(config: TuneConfig) -> "Study":
     _mend(config.journal)
     try:
         storage = JournalStorage(JournalFileBackend(str(config.journal)))
-        study = optuna.create_study(
-            storage=storage, study_name="dae", direction="maximize", load_if_exists=True, pruner=_pruner(config)
+        # To create one that is there would add a line to the file.
+        known = [summary.study_name for summary in optuna.get_all_study_summaries(storage)]
+        study = (
+            optuna.load_study(study_name=_NAME, storage=storage, pruner=_pruner(config))
+            if _NAME in known
+            else (optuna.create_study(storage=storage, study_name=_NAME, direction="maximize", pruner=_pruner(config)))
         )
         begun = study.user_attrs.get(_SETTINGS)
     except Exception as error:  # whatever it is, the file caused it
