@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from dae.catalog import describe, rank_of
 from dae.envs import families
+from dae.number_text import count_text
 from dae.paper import Score
 from dae.report.reading import Axis, LeftOut, Result
 from dae.report.statistics import mean_and_error
-from dae.report.text import count_text, order, plural, span
+from dae.report.text import order, plural, span
 from dae.runs import RunSettings
 from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dae.envs import families
+from dae.number_text import count_text
 from dae.report.cells import Cell, Cells
-from dae.report.text import count_text, domain_name, span
+from dae.report.text import domain_name, span
 from dae.runs import RunSettings
 from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT, preset_settings
 

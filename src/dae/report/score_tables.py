@@ -4,11 +4,12 @@ import math
 from typing import Any
 
 from dae.envs import family_of
+from dae.number_text import count_text
 from dae.paper import Score, paper_games, paper_scores
 from dae.report.cells import Cell, Cells, differences
 from dae.report.provenance import made_alike
 from dae.report.tables import Entry, Table
-from dae.report.text import METRICS, count_text, domain_name, listed, method_name, number, score_text, slug
+from dae.report.text import METRICS, domain_name, listed, method_name, number, printed_text, score_text, slug
 
 
 def short_names(envs: list[str]) -> dict[str, str]:
@@ -51,7 +52,7 @@ def score_table(cells: Cells, domain: str, network: str, metrics: tuple[str, ...
                 link = anchor(cell) if cell else ""
                 row.append(Entry(score_text(ours), strong=ours is not None and ours is best, link=link))
                 paper = paper_scores().get((domain, network, name, metric, method))
-                row += [Entry(score_text(paper, printed=True), quoted=True)] if method in with_paper else []
+                row += [Entry(printed_text(paper), quoted=True)] if method in with_paper else []
                 if cell:
                     data.append(_score_data(cell, metric, paper))
         present = [cell for cell in here.values() if cell]
