@@ -1,5 +1,6 @@
 """The picture of how a run learned shows scores that there were."""
 
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
@@ -24,12 +25,11 @@ def test_the_range_of_scores_in_each_part_is_that_of_its_episodes(n: int, bins: 
     episodes = played(n, 10_000)
     middles, means, low, high = score_ranges(episodes, 10_000)
     edges = np.linspace(0, 10_000, bins + 1)
-    parts = [
-        episodes.scores[(start < episodes.frames) & (episodes.frames <= end)]
-        for start, end in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    parts = [episodes.scores[(start < episodes.frames) & (episodes.frames <= end)] for start, end in pairwise(edges)]
     seen = [part for part in parts if len(part)]
-    assert middles.tolist() == [(a + b) / 2 for a, b, p in zip(edges, edges[1:], parts, strict=False) if len(p)]
+    assert middles.tolist() == [
+        (start + end) / 2 for (start, end), part in zip(pairwise(edges), parts, strict=True) if len(part)
+    ]
     np.testing.assert_allclose(means, [part.mean() for part in seen])
     np.testing.assert_allclose(low, [np.percentile(part, 10) for part in seen])
     np.testing.assert_allclose(high, [np.percentile(part, 90) for part in seen])

@@ -51,7 +51,8 @@ def draw_learning_curve(settings: RunSettings, folder: RunFolder, episodes: Epis
     most = max(settings.frames, int(episodes.frames[-1]))  # the finishing phase goes on after the budget
     middles, means, low, high = score_ranges(episodes, most)
     look = look_of(settings.advantage)
-    draw_between(axes, middles, means, low, high, colour=look["colour"], label="mean score of episodes")
+    dot = {"marker": "o"} if len(middles) == 1 else {}
+    draw_between(axes, middles, means, low, high, colour=look["colour"], label="mean score of episodes", **dot)
     axes.fill_between([], [], [], color=look["colour"], alpha=0.2, lw=0, label="middle 80 % of the episodes")
     axes.set_title(
         plain(f"{settings.env} · {describe(settings.advantage).label}, {settings.network} · seed {settings.seed}"),
