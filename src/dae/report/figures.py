@@ -1,6 +1,6 @@
 """The figures of a report. A panel is drawn by one function, for the page and for the files alike."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ STYLES = {"baseline": "-", "wide": (0, (5, 1.6)), "deep": (0, (1.2, 1.2))}
 PANEL = (3.5, 2.5)  # inches: what a phone shows at a readable size
 _WIDE = 4.1
 _ROW = 5  # panels side by side in a file
+_REFERENCE: dict[str, Any] = {"color": "#808080", "lw": 1.3, "ls": (0, (1, 1.3))}  # dotted, to be seen on grid lines
 
 
 def curve_panel(cells: Cells, title: str) -> "Figure":
@@ -53,8 +54,8 @@ def _draw_curves(axes: "Axes", cells: list[Cell], title: str) -> None:
     for cell in cells:
         mean, error, seen = mean_curve(stacked(cell))
         x = _middles(cell.frames)[seen]
-        look = {"marker": "o", "ms": 2.5} if len(x) == 1 else {}
-        draw_band(axes, x, mean[seen], error[seen], **look_of(cell.key.method), **look)
+        dot: dict[str, Any] = {"marker": "o", "ms": 2.5} if len(x) == 1 else {}
+        draw_band(axes, x, mean[seen], error[seen], **look_of(cell.key.method), **dot)
     axes.set_title(plain(title), fontsize=10)
     score_axis(axes, "")
     count_axis(axes, max(cell.frames for cell in cells), AXIS_LABELS[cells[0].axis])
@@ -76,10 +77,9 @@ def normalised_panel(normalised: Normalised) -> "Figure":
     figure, (axes,) = new_figure(_WIDE, 3.2)
     for group in normalised.groups:
         _draw_group(axes, group)
-    axes.axhline(1, color="0.5", lw=0.8, ls=":")
-    axes.set_title(
-        f"{domain_name(normalised.domain)}, {method_name(normalised.reference)}-normalised score", fontsize=10
-    )
+    axes.axhline(1, **_REFERENCE)
+    axes.set_title(f"{domain_name(normalised.domain)}, mean over environments", fontsize=10)
+    axes.set_ylabel(f"{method_name(normalised.reference)}-normalised score", fontsize=8)
     count_axis(axes, max(group.frames for group in normalised.groups), AXIS_LABELS[normalised.axis])
     legend_below(figure, axes)
     return figure
@@ -116,7 +116,7 @@ def profile_panel(normalised: Normalised) -> "Figure":
         style = STYLES.get(group.network, "-")
         axes.step(thresholds, value, color=hue, lw=1.6, ls=style, label=plain(group.label), where="post")
     axes.set_title(f"{domain_name(normalised.domain)}, performance profile", fontsize=10)
-    axes.set_xlabel("normalised final score τ", fontsize=8)
+    axes.set_xlabel(f"{method_name(normalised.reference)}-normalised final score τ", fontsize=8)
     axes.set_ylabel("runs above τ", fontsize=8)
     axes.set_xlim(0, thresholds[-1])
     axes.set_ylim(-0.02, 1.04)
@@ -128,26 +128,28 @@ def profile_panel(normalised: Normalised) -> "Figure":
 def iqm_panel(normalised: Normalised) -> "Figure":
     """Draw the interquartile means with their intervals."""
     groups = normalised.groups[::-1]
-    figure, (axes,) = new_figure(_WIDE, 0.9 + 0.3 * len(groups))
+    figure, (axes,) = new_figure(_WIDE, 1.05 + 0.27 * len(groups))
     for place, group in enumerate(groups):
         _draw_interval(axes, place, group.iqm.value, group.iqm.low, group.iqm.high, colour_of(group.method).light)
-    axes.axvline(1, color="0.5", lw=0.8, ls=":")
+    axes.axvline(1, **_REFERENCE)
     _name_rows(axes, [group.label for group in groups])
-    figure.suptitle(f"{domain_name(normalised.domain)}, IQM of normalised final scores", fontsize=9.5)
+    axes.set_xlabel(f"{method_name(normalised.reference)}-normalised final score", fontsize=8)
+    figure.suptitle(f"{domain_name(normalised.domain)}, interquartile mean", fontsize=10)
     return figure
 
 
 def improvement_panel(compared: list[Comparison], domain: str) -> "Figure":
     """Draw the probabilities of improvement with their intervals."""
     inside = [c for c in compared if c.domain == domain][::-1]
-    figure, (axes,) = new_figure(_WIDE, 0.9 + 0.3 * len(inside))
+    figure, (axes,) = new_figure(_WIDE, 1.05 + 0.27 * len(inside))
     for place, comparison in enumerate(inside):
         estimate = comparison.improvement("last")
         _draw_interval(axes, place, estimate.value, estimate.low, estimate.high, colour_of(comparison.second).light)
-    axes.axvline(0.5, color="0.5", lw=0.8, ls=":")
+    axes.axvline(0.5, **_REFERENCE)
     axes.set_xlim(-0.02, 1.02)
     _name_rows(axes, [comparison.name for comparison in inside])
-    figure.suptitle(f"{domain_name(domain)}, probability of improvement", fontsize=9.5)
+    axes.set_xlabel("probability that a run of the first is better", fontsize=8)
+    figure.suptitle(f"{domain_name(domain)}, probability of improvement", fontsize=10)
     return figure
 
 
