@@ -145,13 +145,10 @@ def sizes(cells: Iterable[Variant]) -> str:
     return f"{span(counts)} {'seed' if max(counts) == 1 else 'seeds'}, {span(frames)} frames"
 
 
-NO_ERROR = "1 seed: no standard error"
-
-
 def summary_of(cells: "Cells") -> str:
-    """Say what the curves of cells show: "mean ± standard error over 2 to 3 seeds, 2M frames"."""
+    """Say what numbers of cells are: "mean ± standard error over 2 to 3 seeds, 2M frames"."""
     if all(len(cell.runs) == 1 for cell in cells):
-        return f"{NO_ERROR}; {span(cell.frames for cell in cells)} frames"
+        return f"1 seed: no standard error; {span(cell.frames for cell in cells)} frames"
     return f"mean ± standard error over {sizes(cells)}"
 
 

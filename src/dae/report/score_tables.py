@@ -6,7 +6,7 @@ from typing import Any
 from dae.envs import family_of
 from dae.number_text import count_text
 from dae.paper import Score, paper_games, paper_scores
-from dae.report.cells import NO_ERROR, Cell, Cells, differences
+from dae.report.cells import Cell, Cells, differences, summary_of
 from dae.report.provenance import made_alike
 from dae.report.tables import Entry, Table
 from dae.report.text import (
@@ -49,7 +49,8 @@ def score_table(cells: Cells, domain: str, network: str, metrics: tuple[str, ...
             if len(metrics) > 1:
                 pair = [(METRICS[metric], name), (METRICS[metric], f"{name}, paper")]
             columns += pair if method in with_paper else pair[:1]
-    columns += [("Ours", "Seeds"), ("Ours", "Frames")]
+    alike = len(metrics) == 1 and len({(len(cell.runs), cell.frames) for cell in inside}) == 1  # the caption says it
+    columns += [] if alike else [("Ours", "Seeds"), ("Ours", "Frames")]
     rows, data = [], []
     names = short_names(inside.values("env"))
     for env, name in names.items():
@@ -67,12 +68,12 @@ def score_table(cells: Cells, domain: str, network: str, metrics: tuple[str, ...
                 if cell:
                     data.append(_score_data(cell, metric, paper))
         present = [cell for cell in here.values() if cell]
-        row.append(Entry(_each([str(len(cell.runs)) for cell in present])))
-        row.append(Entry(_each([count_text(cell.frames) for cell in present])))
+        if not alike:
+            row.append(Entry(_each([str(len(cell.runs)) for cell in present])))
+            row.append(Entry(_each([count_text(cell.frames) for cell in present])))
         rows.append(row)
     which = "scores" if len(metrics) > 1 else f"{METRICS[metrics[0]]} score"
-    over = "mean ± standard error over seeds" if any(len(cell.runs) > 1 for cell in inside) else NO_ERROR
-    caption = f"{domain_name(domain)}, {network} network: {which}, {over}"
+    caption = f"{domain_name(domain)}, {network} network: {which}, {summary_of(inside)}"
     return Table(f"scores-{domain}-{slug(network)}", caption, columns, rows, data, _score_notes(inside, names))
 
 
