@@ -93,6 +93,15 @@ def test_a_file_that_is_no_film_is_named_and_the_next_is_shown(
     assert notes[0].startswith(f"{first} is not shown: {reason}")
 
 
+def test_all_films_together_leave_the_page_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for method in ("gae", "dae"):
+        (write_run(tmp_path, method=method) / "episode.gif").write_bytes(gif(RED))
+    monkeypatch.setattr("dae.report.films._MOST_ON_PAGE", len(gif(RED)) + 1)
+    films, (note,) = films_of(tmp_path)
+    assert [film.cell.key.method for film in films] == ["gae"]
+    assert note.endswith("dae-baseline/seed-0/episode.gif is not shown: the page has no room for more.")
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
     folder = write_run(tmp_path / "runs")

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import io
+import os
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def _candidates(run: Path) -> list[Path]:
     """Return the films that training and `dae play` have left in a run's folder."""
     played = run / "play"
     inside = [] if played.is_symlink() else sorted(played.glob("episode-*.gif"))
-    return [path for path in (RunFolder(run).film, *inside) if path.exists() or path.is_symlink()]
+    return [path for path in (RunFolder(run).film, *inside) if os.path.lexists(path)]
 
 
 def _look_into(content: bytes) -> tuple[bytes, tuple[int, int]]:
