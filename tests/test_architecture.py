@@ -11,14 +11,14 @@ import dae
 
 PACKAGE = Path(dae.__file__).parent
 # What everyone may use: a few small modules that know nothing of the rooms.
-TOOLS = {"errors", "files", "lazy", "rules", "serialization"}
+TOOLS = {"errors", "files", "lazy", "number_text", "rules", "serialization"}
 FACTS = {"catalog", "hyperparameters", "paper"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(TOOLS, TOOLS),
     **dict.fromkeys(FACTS, TOOLS),
     "catalog": {"hyperparameters"} | TOOLS,
     "terminal": TOOLS,
-    "pictures": TOOLS,
+    "pictures": TOOLS | FACTS,
     "core": set(),
     "theory": TOOLS,
     "agent": {"core"} | TOOLS | FACTS,

@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import stable_baselines3
+from PIL import Image
 
 import dae
 
@@ -50,3 +51,20 @@ def test_the_swap_learns_with_either_import(ppo: type, capsys: pytest.CaptureFix
     example = load(EXAMPLES / "sb3_swap.py")
     assert example.train(ppo, total_timesteps=8_192) > 60  # random play scores 22
     assert f"{ppo.__module__}: quarters of its episodes" in capsys.readouterr().out
+
+
+def test_the_picture_of_the_games_has_a_key_to_all_their_colours(tmp_path: Path) -> None:
+    example = load(EXAMPLES / "minatar_pictures.py")
+    example.draw(tmp_path / "minatar.png")
+    with Image.open(tmp_path / "minatar.png") as written:
+        sheet = np.asarray(written.convert("RGB"))
+    for place, game in enumerate(example.GAMES):
+        picture, colours = example.play(game)
+        key = example.key_of(colours)
+        assert sorted(", ".join(key.values()).split(", ")) == sorted(name.replace("_", " ") for name in colours)
+        cells = {tuple(map(int, colour)) for colour in picture[12::24, 12::24].reshape(-1, 3)}
+        assert len(cells - set(key)) == 1, "the background, and nothing else that is not in the key"
+        # Below the game, each colour is in the file.
+        left = place * (example.GAME + example.GAP) * example.SCALE
+        below = sheet[(example.TOP + example.GAME) * example.SCALE :, left : left + 20 * example.SCALE].reshape(-1, 3)
+        assert set(key) <= {tuple(map(int, colour)) for colour in np.unique(below, axis=0)}

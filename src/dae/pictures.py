@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dae.catalog import colour_of, describe
 from dae.files import write_atomically
+from dae.number_text import count_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,13 +28,70 @@ def new_figure(width: float, height: float, *, rows: int = 1, columns: int = 1) 
     return figure, panels
 
 
+def look_of(method: str) -> dict[str, str]:
+    """Return the colour and the label that an estimator has in all figures, as `draw_band` takes them."""
+    return {"colour": colour_of(method).light, "label": plain(describe(method).label)}
+
+
+def plain(text: str) -> str:
+    """Escape a name that comes from a file, so that it is not drawn as a formula."""
+    return text.replace("$", r"\$")
+
+
 def draw_band(
     axes: "Axes", x: ArrayLike, mean: ArrayLike, error: ArrayLike, *, colour: str, label: str, **line: Any
 ) -> None:
     """Draw a line with a band of ± error around it; where there is no error, there is no band."""
     centre, half = np.asarray(mean, float), np.nan_to_num(np.asarray(error, float))
-    axes.fill_between(x, centre - half, centre + half, color=colour, alpha=0.2, lw=0)
+    draw_between(axes, x, centre, centre - half, centre + half, colour=colour, label=label, **line)
+
+
+def draw_between(
+    axes: "Axes",
+    x: ArrayLike,
+    centre: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    *,
+    colour: str,
+    label: str,
+    **line: Any,
+) -> None:
+    """Draw a line, and a band between two others."""
+    axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
     axes.plot(x, centre, color=colour, label=label, **({"lw": 1.6} | line))
+
+
+def count_axis(axes: "Axes", most: int, label: str = "frames", *, fontsize: float = 8) -> None:
+    """Let the horizontal axis count from 0, in numbers such as 500K and 10M."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(0, most)
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.xaxis.set_major_formatter(lambda x, _: count_text(round(x)))
+    axes.set_xlabel(label, fontsize=fontsize)
+    axes.tick_params(labelsize=fontsize)
+
+
+def score_axis(axes: "Axes", label: str = "score", *, fontsize: float = 8) -> None:
+    """Let the vertical axis show scores; only large ones are shortened."""
+    axes.yaxis.set_major_formatter(lambda y, _: count_text(round(y)) if abs(y) >= 10_000 else f"{y:g}")
+    axes.set_ylabel(label, fontsize=fontsize)
+    axes.tick_params(labelsize=fontsize)
+
+
+def legend_below(figure: "Figure", axes: "Axes", *, columns: int = 2, fontsize: float = 8) -> None:
+    """Name the lines of a panel below it, where no data are."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=min(columns, len(labels)),
+        frameon=False,
+        fontsize=fontsize,
+        handlelength=2.6,
+    )
 
 
 def save_figure(figure: "Figure", *paths: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,8 +53,10 @@ class Tab:
     def evaluate(self, expression: str) -> Any:
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
-    def picture(self, path: Path, *, whole: bool = False) -> None:
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+    def picture(self, path: Path, *, clip: Sequence[float] = ()) -> None:
+        """Write a picture of the window, or of a part of the page: x, y, width, height."""
+        part = {"clip": dict(zip(("x", "y", "width", "height"), clip, strict=True), scale=1)} if clip else {}
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=bool(clip), **part)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def _next(self) -> dict[str, Any]:

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from dae.report.cells import Cells, make_cells
-from dae.report.normalising import fill, normalise
+from dae.report.normalising import normalise
 from dae.report.reading import Result, read_results
 from dae.runs import find_runs
+from dae.runs.episodes import fill
 from tests.report.folders import write_run
 
 ASTERIX, BREAKOUT, FREEWAY = (f"MinAtar/{game}-v1" for game in ("Asterix", "Breakout", "Freeway"))

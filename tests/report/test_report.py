@@ -9,18 +9,20 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from dae.cli import main
 from dae.experiments.config import parse
 from dae.pictures import new_figure
-from dae.report import analyse, read_results, write_report
+from dae.report import analyse, departures, read_results, write_report
 from dae.report.contents import contents
 from dae.report.departures import behind_the_numbers
 from dae.report.page import render_page
 from dae.report.svg import inline_svg
 from dae.runs import find_runs
-from tests.report.browser import CHROMIUM, chromium
+from tests.report.browser import CHROMIUM, Tab, chromium
 from tests.report.folders import MADE_WITH, write_run
 
 EVIL = '<img src="https://example.org/x.png" onerror=alert(1)>$x-v0'
@@ -69,7 +71,7 @@ def test_the_tables_hold_the_scores_beside_the_papers(report: Path) -> None:
     table = (report / "tables" / "scores-minatar-baseline.md").read_text()
     asterix = next(line for line in table.splitlines() if "| Asterix" in line)
     # Two episodes a run: Last is Overall.
-    ours = "4.00 ± 1.15 | 6.6 ± 0.1 | **14.0 ± 2.3** | 10.5 ± 0.1 | 1.75 ± 0.25"
+    ours = "4.0 ± 1.2 | 6.6 ± 0.1 | **14.0 ± 2.3** | 10.5 ± 0.1 | 1.8 ± 0.2"
     assert (
         asterix
         == f"| Asterix | {ours} | {ours.replace('6.6 ± 0.1', '27.4 ± 0.6').replace('10.5 ± 0.1', '40.7 ± 1.0')} "
@@ -80,7 +82,7 @@ def test_the_tables_hold_the_scores_beside_the_papers(report: Path) -> None:
     )
     assert "In the paper and not here: Freeway, Seaquest and SpaceInvaders." in table
     latex = (report / "tables" / "scores-minatar-baseline.tex").read_text()
-    assert r"Asterix & 4.00 $\pm$ 1.15 & 6.6 $\pm$ 0.1 & \textbf{14.0 $\pm$ 2.3} & 10.5 $\pm$ 0.1" in latex
+    assert r"Asterix & 4.0 $\pm$ 1.2 & 6.6 $\pm$ 0.1 & \textbf{14.0 $\pm$ 2.3} & 10.5 $\pm$ 0.1" in latex
     with (report / "tables" / "scores-minatar-baseline.csv").open() as file:
         rows = {(r["env"], r["method"], r["metric"]): r for r in csv.DictReader(file)}
     row = rows["MinAtar/Asterix-v1", "dae", "last"]
@@ -113,8 +115,8 @@ def test_robust_statistics(report: Path) -> None:
 def test_departures_and_left_out_are_told(report: Path) -> None:
     summary = json.loads((report / "summary.json").read_text())
     assert summary["departures"] == [
-        "MinAtar: 1K of 10M frames, 2 to 3 of 50 seeds, 2 of 5 environments, gamma 0.9 (the paper: 0.99), "
-        "kl_coef 0.5 (the paper: None)"
+        "MinAtar: 1K of 10M frames, 2 to 3 of 50 seeds, 2 of 5 environments, discount factor 0.9 "
+        "(the paper: 0.99), KL penalty of weight 0.5 in place of clipping"
     ]
     kinds = [left["kind"] for left in summary["left_out"]]
     assert kinds == ["unfinished", "torn", "foreign", "duplicate", "without a score"]
@@ -145,10 +147,47 @@ def test_what_is_behind_the_papers_numbers_is_told_unless_the_runs_have_it_too(t
     assert [text.split()[0] for text in told["a"]] == ["minibatches", "Seaquest"]
     assert told["b"] == told["c"] == []
     banner = analyse(read_results(find_runs([tmp_path / "b"]))).departures
-    assert "bootstrap_truncations False (default: True)" in banner[0]
-    assert "minatar_version 1.0.10 (default: 1.0.15)" in banner[0]
-    assert "extra_mlp True (the paper: False)" in banner[0]
-    assert "minibatches segments (default: rows)" in banner[0]
+    assert "without bootstrap at time limits" in banner[0]
+    assert "the rules of MinAtar 1.0.10 (default: 1.0.15)" in banner[0]
+    assert "with 64-64 layers behind the trunk" in banner[0]
+    assert "minibatches of whole segments" in banner[0]
+
+
+# Each setting that is not about the size or the name of a cell, and a value that is not the paper's.
+OTHER: dict[str, Any] = {
+    "steps": 64, "batch_size": 128, "epochs": 3, "learning_rate": 0.001, "clip_range": 0.3, "anneal": False,
+    "gamma": 0.9, "gae_lambda": 0.5, "ent_coef": 0.5, "critic_coef": 2.5, "max_grad_norm": 0.25, "normalize": False,
+    "correction": 0.5, "row_length": 16, "minibatches": "segments", "drop_last": True, "kl_coef": 0.5,
+    "bootstrap_truncations": False, "separate_networks": True, "extra_mlp": True, "atari_trunk": "code",
+    "minatar_version": "1.0.10", "implementation": "sb3", "finishing": False,
+}  # fmt: skip
+
+
+def test_the_banner_tells_settings_in_words(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "MinAtar/Asterix-v1", "dae")
+    config = json.loads((folder / "config.json").read_text())
+    for name, value in OTHER.items():
+        assert config["settings"][name] != value
+        told = json.dumps(config | {"settings": config["settings"] | {name: value}})
+        (folder / "config.json").write_text(told)
+        (line,) = analyse(read_results(find_runs([tmp_path]))).departures
+        said = line.split("environments, ")[1]
+        assert not re.search(r"_|True|False|None", said), said
+        assert isinstance(value, bool | str) or str(value) in said, said
+    assert departures._in_words("a_new_setting", True, False) == "a_new_setting True (the paper: False)"
+    assert departures._in_words("max_grad_norm", None, 0.5) == "without gradient clipping"
+    assert departures._in_words("max_grad_norm", 0.25, 0.5) == "gradients clipped at norm 0.25 (the paper: 0.5)"
+
+
+def test_an_error_that_is_small_is_not_shown_as_none(tmp_path: Path) -> None:
+    for seed in range(3):
+        write_run(tmp_path / "runs", "CartPole-v1", "dae", seed=seed, episodes=[(0.5 + seed / 1000, 100)])
+        write_run(tmp_path / "runs", "CartPole-v1", "gae", seed=seed, episodes=[(0.1, 100)])
+    page = write_report(analyse(read_results(find_runs([tmp_path / "runs"]))), [Path("runs")], tmp_path / "out")
+    text = page.read_text()
+    assert "0.5010 ± 0.0006</a>" in text
+    assert "0.1000 ± 0</a>" in text, "the mean of three times 0.1 is not 0.1 in floats"
+    assert "mean ± standard error over 3 seeds, 1K frames" in text
 
 
 def test_curves_against_the_frames_of_completed_episodes(tmp_path: Path) -> None:
@@ -241,6 +280,16 @@ def test_a_figure_on_the_page_keeps_its_words_and_has_ids_of_its_own() -> None:
     assert not re.search(r' id="(?!name-)', text)
 
 
+def _is_shaded(tab: Tab, path: Path, share: float) -> bool:
+    """Scroll the first table by a share of what it can, and say whether its right edge is darker than its middle."""
+    tab.evaluate(f"t = document.querySelector('.table'); t.scrollLeft = {share} * (t.scrollWidth - t.clientWidth)")
+    place = "(r => [r.x + scrollX, r.y + scrollY, r.width, r.height])(t.getBoundingClientRect())"
+    tab.picture(path, clip=tab.evaluate(place))
+    with Image.open(path) as picture:
+        columns = np.median(np.asarray(picture.convert("L"), float), axis=0)  # words are in the fewer rows
+    return bool(columns[-8] < np.median(columns) - 5)
+
+
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium; apt-get install chromium")
 def test_the_page_in_a_browser(report: Path, tmp_path: Path) -> None:
     page = report / "index.html"
@@ -251,7 +300,12 @@ def test_the_page_in_a_browser(report: Path, tmp_path: Path) -> None:
             assert tab.evaluate("document.documentElement.scrollWidth") <= width  # tables scroll in their own boxes
             assert tab.evaluate("document.querySelectorAll('figure svg').length") == 8
             assert tab.evaluate("[...document.querySelectorAll('figure')].every(f => f.clientHeight > 80)")
+            assert tab.evaluate("document.querySelectorAll('figcaption').length") == 5
             colours.add(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
+            more = tab.evaluate("(t => t.scrollWidth > t.clientWidth)(document.querySelector('.table'))")
+            assert more == (width == 390)
+            shaded = [_is_shaded(tab, tmp_path / "table.png", share) for share in (0, 0.5, 1)]
+            assert shaded == [more, more, False], "a shadow at the right says that there is more"
         assert len(colours) == 2
         assert set(tab.requests) == {page.resolve().as_uri()}
         assert tab.complaints == []
@@ -268,6 +322,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     page = (tmp_path / "report" / "index.html").read_text()
     assert "The paper has no numbers for these environments." in page
     assert "2.00</a>" in page  # one seed: no standard error, and certainly not ± 0
+    assert "1 seed: no standard error; 1K frames" in page
+    assert "error over" not in page.split('id="how"')[0]
     # The same runs give the same bytes.
     assert main(["report", "--out", "again"]) == 0
     files = sorted(path.relative_to("report") for path in Path("report").rglob("*") if path.is_file())

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from dae.catalog import colour_of
 from dae.files import write_atomically
-from dae.pictures import draw_band, new_figure, save_figure
+from dae.number_text import count_text, decimals_for, with_error
+from dae.pictures import count_axis, draw_band, new_figure, save_figure, score_axis
 from dae.runs import Episodes, RunFolder, RunSettings
+from dae.runs.episodes import fill
 
 BINS = 20  # of a curve; an area is their mean, a final return the mean of the last tenth of the frames
 OURS, THEIRS = "default", "sb3"
@@ -40,14 +42,11 @@ class Mean:
         return Mean(float(numbers.mean()), float(error))
 
     def __str__(self) -> str:
-        return self.rounded(1 if abs(self.value) >= 10 else 2)
+        return self.rounded(decimals_for([self.error], 1 if abs(self.value) >= 10 else 2))
 
     def rounded(self, digits: int) -> str:
         """Return mean ± standard error; one seed has no error."""
-        if np.isnan(self.value):
-            return "–"
-        error = "" if np.isnan(self.error) else f" ± {self.error:.{digits}f}"
-        return f"{self.value:.{digits}f}{error}"
+        return "–" if np.isnan(self.value) else with_error(self.value, self.error, digits)
 
 
 @dataclass(frozen=True)
@@ -124,16 +123,7 @@ def compare(folders: Iterable[RunFolder]) -> Comparison:
 
 def learning_curve(episodes: Episodes, frames: int) -> Floats:
     """Return the mean return of the episodes that ended in each part of a run; one without any is as the one before."""
-    edges = np.linspace(0, frames, BINS + 1)
-    place = np.clip(np.searchsorted(edges, episodes.frames, side="left") - 1, 0, BINS - 1)
-    ended = np.bincount(place, minlength=BINS)
-    sums = np.bincount(place, weights=episodes.scores, minlength=BINS)
-    known = np.flatnonzero(ended)
-    if not known.size:
-        return np.full(BINS, np.nan)
-    source = known[np.clip(np.searchsorted(known, np.arange(BINS), side="right") - 1, 0, None)]
-    means: Floats = sums[source] / ended[source]
-    return means
+    return fill(episodes.mean_scores(BINS, frames))[0]
 
 
 def summarise(out: Path, folders: Iterable[RunFolder]) -> str:
@@ -185,7 +175,7 @@ def _named(tasks: list[Task]) -> str:
 
 
 def _row(comparison: Comparison, task: Task, cells: list[str]) -> str:
-    return f"| {task[0]}, {task[1]}, {comparison.frames[task] // 1000}K | " + " | ".join(cells) + " |"
+    return f"| {task[0]}, {task[1]}, {count_text(comparison.frames[task])} | " + " | ".join(cells) + " |"
 
 
 def draw(comparison: Comparison, *paths: Path) -> None:
@@ -193,17 +183,17 @@ def draw(comparison: Comparison, *paths: Path) -> None:
     columns = 4
     rows = -(-len(comparison.tasks) // columns)
     figure, panels = new_figure(3.1 * columns, 2.4 * rows, rows=rows, columns=columns)
-    for axes, task in zip(panels, comparison.tasks, strict=False):
-        x = (np.arange(BINS) + 0.5) / BINS * comparison.frames[task] / 1000
+    for place, (axes, task) in enumerate(zip(panels, comparison.tasks, strict=False)):
+        x = (np.arange(BINS) + 0.5) / BINS * comparison.frames[task]
         for name, line in _LINES.items():
             if name in comparison.curves[task]:
                 curve = comparison.curves[task][name]
                 error = curve.std(0, ddof=1) / np.sqrt(len(curve)) if len(curve) > 1 else np.zeros(BINS)
                 draw_band(axes, x, curve.mean(0), error, label=LABELS[name], **line)
         axes.set_title(f"{task[0]}, {task[1]} env{'s' * (task[1] > 1)}", fontsize=9)
-        axes.tick_params(labelsize=7)
-    for axes in panels[-columns:]:
-        axes.set_xlabel("frames (thousands)", fontsize=8)
+        lowest = place + columns >= len(comparison.tasks)
+        count_axis(axes, comparison.frames[task], "frames" if lowest else "", fontsize=7)
+        score_axis(axes, "" if place % columns else "return", fontsize=7)
     for axes in panels[len(comparison.tasks) :]:
         axes.set_visible(False)
     figure.legend(

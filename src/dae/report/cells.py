@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from dae.catalog import describe, rank_of
 from dae.envs import families
+from dae.number_text import count_text
 from dae.paper import Score
 from dae.report.reading import Axis, LeftOut, Result
 from dae.report.statistics import mean_and_error
-from dae.report.text import count_text, order, plural, span
+from dae.report.text import order, plural, span
 from dae.runs import RunSettings
 from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT
 
@@ -142,6 +143,13 @@ def sizes(cells: Iterable[Variant]) -> str:
     """Say how many seeds and frames cells have: "2 to 3 seeds, 2M frames"."""
     counts, frames = zip(*((len(cell.runs), cell.frames) for cell in cells), strict=True)
     return f"{span(counts)} {'seed' if max(counts) == 1 else 'seeds'}, {span(frames)} frames"
+
+
+def summary_of(cells: "Cells") -> str:
+    """Say what numbers of cells are: "mean ± standard error over 2 to 3 seeds, 2M frames"."""
+    if all(len(cell.runs) == 1 for cell in cells):
+        return f"1 seed: no standard error; {span(cell.frames for cell in cells)} frames"
+    return f"mean ± standard error over {sizes(cells)}"
 
 
 def differences(here: RunSettings, there: RunSettings, *, but: Set[str] = frozenset()) -> list[str]:

@@ -10,6 +10,8 @@ from dae.report import figures
 from dae.report.analysis import Analysis
 from dae.report.cells import Cells
 from dae.report.departures import behind_the_numbers
+from dae.report.films import Film, find_films
+from dae.report.normalising import Normalised
 from dae.report.robust_tables import improvement_table, iqm_table
 from dae.report.score_tables import score_table, short_names
 from dae.report.tables import Table
@@ -29,6 +31,7 @@ class Figure:
     draw: "Callable[[], Drawing]"
     on_page: bool = True
     in_files: bool = True
+    caption: str = ""  # below the figure, on the page: what its lines and bars are
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,10 @@ class Block:
     title: str = ""
     key: Cells | None = None  # whose colours are explained
     figures: Sequence[Figure] = ()
+    films: Sequence[Film] = ()
     layout: str = ""  # how figures share the page's width: `large` ones are wider, of `robust` ones the first is high
-    notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
+    notes: Sequence[str] = ()  # on all of the above; what is about one table stands under it
     files: Sequence[Table] | None = None  # in place of `tables`, where files hold other ones
 
 
@@ -70,7 +74,8 @@ def scores(analysis: Analysis, domain: str) -> Iterator[Block]:
         overall, last = (score_table(inside, domain, network, (metric,)) for metric in METRICS)
         yield Block(
             f"Scores, {network} network",
-            tables=[dataclasses.replace(overall, notes=()), last],
+            tables=[dataclasses.replace(table, notes=()) for table in (overall, last)],
+            notes=last.notes,
             files=[score_table(inside, domain, network)],
         )
 
@@ -104,6 +109,8 @@ def normalised_curves(analysis: Analysis, domain: str) -> Iterator[Block]:
                 f"normalised-{domain}-{n.reference}",
                 f"{method_name(n.reference)}-normalised learning curves",
                 partial(figures.normalised_panel, n),
+                caption=f"Mean over environments, ± standard error over seeds. Dotted line at 1: where {_reference(n)} "
+                "ends." + " Thin dotted curves: some environment has had no episode yet." * _begins_late(n),
             )
             for n in found
             if n.groups
@@ -118,16 +125,54 @@ def robust_statistics(analysis: Analysis, domain: str) -> Iterator[Block]:
     compared = [c for c in analysis.compared if c.domain == domain]
     drawn, tables = [], []
     if scale:
-        drawn.append(Figure(f"profile-{domain}", "Performance profiles", partial(figures.profile_panel, scale)))
-        drawn.append(Figure(f"iqm-{domain}", "Interquartile means", partial(figures.iqm_panel, scale)))
+        end = f"where {_reference(scale)} ends"
+        drawn.append(
+            Figure(
+                f"profile-{domain}",
+                "Performance profiles",
+                partial(figures.profile_panel, scale),
+                caption=f"The fraction of runs whose final score is above τ, with its 95 % interval. 1 is {end}.",
+            )
+        )
+        drawn.append(
+            Figure(
+                f"iqm-{domain}",
+                "Interquartile means",
+                partial(figures.iqm_panel, scale),
+                caption=f"Dots: interquartile means; bars: their 95 % intervals. Dotted line at 1: {end}.",
+            )
+        )
         tables.append(iqm_table(scale))
     if compared:
         panel = partial(figures.improvement_panel, compared, domain)
-        drawn.append(Figure(f"improvement-{domain}", "Probabilities of improvement", panel))
+        drawn.append(
+            Figure(
+                f"improvement-{domain}",
+                "Probabilities of improvement",
+                panel,
+                caption="Dots: the chance that a run of the first has the better final score; bars: 95 % intervals. "
+                "Dotted line at 0.5: neither is better.",
+            )
+        )
         tables.append(improvement_table(compared, domain))
     if drawn:
         layout = "large robust" if scale else "large"
         yield Block("Robust statistics", figures=drawn, layout=layout, tables=tables)
+
+
+def _reference(scale: Normalised) -> str:
+    return f"{method_name(scale.reference)} with the baseline network"
+
+
+def episodes(analysis: Analysis, domain: str) -> Iterator[Block]:
+    """An episode to watch for each cell of which some run has a film."""
+    films, notes = find_films(analysis.cells.where(domain=domain))
+    if films or notes:
+        yield Block("Episodes to watch", films=films, notes=notes)
+
+
+def _begins_late(scale: Normalised) -> bool:
+    return any(group.complete_from for group in scale.groups)
 
 
 def known_differences(analysis: Analysis, domain: str) -> Iterator[Block]:
@@ -144,5 +189,6 @@ OF_A_DOMAIN: tuple[Callable[[Analysis, str], Iterable[Block]], ...] = (
     curves,
     normalised_curves,
     robust_statistics,
+    episodes,
     known_differences,
 )

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dae.envs import families
+from dae.number_text import count_text
 from dae.report.cells import Cell, Cells
-from dae.report.text import count_text, domain_name, span
+from dae.report.text import domain_name, span
 from dae.runs import RunSettings
 from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT, preset_settings
 
@@ -14,6 +15,35 @@ _NOT_SETTINGS = WITHOUT_EFFECT | {"env", "advantage", "network", "frames", "acto
 
 # What the paper does not say.
 _LEFT_OPEN = {"minibatches", "drop_last", "bootstrap_truncations", "minatar_version", "atari_trunk"}
+
+
+# What a setting is called in the banner: with its value, or for single values; one that is not here has its own name.
+_IN_WORDS: dict[str, str | dict[Any, str]] = {
+    "steps": "{} steps between updates",
+    "batch_size": "minibatches of {} frames",
+    "epochs": "{} epochs per update",
+    "learning_rate": "learning rate {}",
+    "clip_range": "clip range {}",
+    "anneal": {True: "with annealing", False: "without annealing"},
+    "gamma": "discount factor {}",
+    "gae_lambda": "λ of GAE {}",
+    "ent_coef": "entropy weight {}",
+    "critic_coef": "critic weight {}",
+    "max_grad_norm": {None: "without gradient clipping", ...: "gradients clipped at norm {}"},
+    "normalize": {True: "with normalised advantages", False: "without normalised advantages"},
+    "correction": "correction {}",
+    "row_length": {None: "trajectories of all steps between updates", ...: "trajectories of {} steps"},
+    "minibatches": {"rows": "minibatches of equal rows", "segments": "minibatches of whole segments"},
+    "drop_last": {True: "incomplete minibatches dropped", False: "incomplete minibatches kept"},
+    "kl_coef": {None: "clipping in place of a KL penalty", ...: "KL penalty of weight {} in place of clipping"},
+    "bootstrap_truncations": {True: "with bootstrap at time limits", False: "without bootstrap at time limits"},
+    "separate_networks": {True: "separate networks for policy and critic", False: "one network for policy and critic"},
+    "extra_mlp": {True: "with 64-64 layers behind the trunk", False: "without 64-64 layers behind the trunk"},
+    "atari_trunk": {"paper": "the trunk of the paper's figure", "code": "the trunk of the authors' code"},
+    "minatar_version": "the rules of MinAtar {}",
+    "implementation": {"dae": "the PPO of dae-rl", "sb3": "the PPO of Stable-Baselines3"},
+    "finishing": {True: "with the finishing phase", False: "without the finishing phase"},
+}
 
 
 class _Behind(NamedTuple):
@@ -91,11 +121,19 @@ def _other_settings(cell: Cell) -> list[str]:
     """Name the settings that differ from the paper's preset."""
     paper, ours = _paper(cell), cell.settings.to_json()
     names = [name for name in SETTING_NAMES if name not in _NOT_SETTINGS]
-    return [
-        f"{name} {ours[name]} ({'default' if name in _LEFT_OPEN else 'the paper'}: {paper[name]})"
-        for name in names
-        if ours[name] != paper[name]
-    ]
+    return [_in_words(name, ours[name], paper[name]) for name in names if ours[name] != paper[name]]
+
+
+def _in_words(name: str, ours: Any, paper: Any) -> str:
+    """Say what a setting is: "without the finishing phase", "discount factor 0.9 (the paper: 0.99)"."""
+    words = _IN_WORDS.get(name, f"{name} {{}}")
+    if isinstance(words, dict):
+        if ours in words:
+            return words[ours]
+        if paper in words or ... not in words:  # the paper's is the absence of it
+            return words.get(..., f"{name} {{}}").format(ours)
+        words = words[...]
+    return f"{words.format(ours)} ({'default' if name in _LEFT_OPEN else 'the paper'}: {paper})"
 
 
 def _paper(cell: Cell) -> dict[str, Any]:

@@ -1,17 +1,18 @@
 """The figures of a report. A panel is drawn by one function, for the page and for the files alike."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dae.catalog import colour_of
-from dae.pictures import draw_band, new_figure
+from dae.pictures import count_axis, draw_band, legend_below, look_of, new_figure, plain, score_axis
 from dae.report.cells import Cell, Cells
 from dae.report.comparing import Comparison
-from dae.report.normalising import Group, Normalised, fill, stacked
-from dae.report.reading import AXIS_LABELS, BINS, Axis
+from dae.report.normalising import Group, Normalised, stacked
+from dae.report.reading import AXIS_LABELS, BINS
 from dae.report.statistics import Numbers, mean_and_error, performance_profile
-from dae.report.text import count_text, domain_name, method_name
+from dae.report.text import domain_name, method_name
+from dae.runs.episodes import fill
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,15 +22,7 @@ STYLES = {"baseline": "-", "wide": (0, (5, 1.6)), "deep": (0, (1.2, 1.2))}
 PANEL = (3.5, 2.5)  # inches: what a phone shows at a readable size
 _WIDE = 4.1
 _ROW = 5  # panels side by side in a file
-
-
-def _plain(text: str) -> str:
-    """Escape a name that comes from a file, so that it is not drawn as a formula."""
-    return text.replace("$", r"\$")
-
-
-def colour(method: str) -> str:
-    return colour_of(method).light
+_REFERENCE: dict[str, Any] = {"color": "#808080", "lw": 1.3, "ls": (0, (1, 1.3))}  # dotted, to be seen on grid lines
 
 
 def curve_panel(cells: Cells, title: str) -> "Figure":
@@ -53,7 +46,7 @@ def curve_grid(panels: list[tuple[str, Cells]], title: str) -> "Figure":
         axes.set_ylabel("score", fontsize=8)
     handles = {label: line for axes in places for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend(handles.values(), handles.keys(), loc="outside upper right", ncols=4, frameon=False, fontsize=9)
-    figure.suptitle(_plain(title), fontsize=10, x=0.01, ha="left")
+    figure.suptitle(plain(title), fontsize=10, x=0.01, ha="left")
     return figure
 
 
@@ -61,12 +54,11 @@ def _draw_curves(axes: "Axes", cells: list[Cell], title: str) -> None:
     for cell in cells:
         mean, error, seen = mean_curve(stacked(cell))
         x = _middles(cell.frames)[seen]
-        look = {"marker": "o", "ms": 2.5} if len(x) == 1 else {}
-        name = _plain(method_name(cell.key.method))
-        draw_band(axes, x, mean[seen], error[seen], colour=colour(cell.key.method), label=name, **look)
-    axes.set_title(_plain(title), fontsize=10)
-    axes.yaxis.set_major_formatter(lambda y, _: count_text(round(y)) if abs(y) >= 10_000 else f"{y:g}")
-    _frames_axis(axes, max(cell.frames for cell in cells), cells[0].axis)
+        dot: dict[str, Any] = {"marker": "o", "ms": 2.5} if len(x) == 1 else {}
+        draw_band(axes, x, mean[seen], error[seen], **look_of(cell.key.method), **dot)
+    axes.set_title(plain(title), fontsize=10)
+    score_axis(axes, "")
+    count_axis(axes, max(cell.frames for cell in cells), AXIS_LABELS[cells[0].axis])
 
 
 def mean_curve(curves: Numbers) -> tuple[Numbers, Numbers, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
@@ -85,12 +77,11 @@ def normalised_panel(normalised: Normalised) -> "Figure":
     figure, (axes,) = new_figure(_WIDE, 3.2)
     for group in normalised.groups:
         _draw_group(axes, group)
-    axes.axhline(1, color="0.5", lw=0.8, ls=":")
-    axes.set_title(
-        f"{domain_name(normalised.domain)}, {method_name(normalised.reference)}-normalised score", fontsize=10
-    )
-    _frames_axis(axes, max(group.frames for group in normalised.groups), normalised.axis)
-    _legend(figure, axes)
+    axes.axhline(1, **_REFERENCE)
+    axes.set_title(f"{domain_name(normalised.domain)}, mean over environments", fontsize=10)
+    axes.set_ylabel(f"{method_name(normalised.reference)}-normalised score", fontsize=8)
+    count_axis(axes, max(group.frames for group in normalised.groups), AXIS_LABELS[normalised.axis])
+    legend_below(figure, axes)
     return figure
 
 
@@ -100,11 +91,17 @@ def _draw_group(axes: "Axes", group: Group) -> None:
     x, known = _middles(group.frames), np.arange(BINS) >= group.complete_from
     style = STYLES.get(group.network, "-")
     draw_band(
-        axes, x[known], mean[known], error[known], colour=colour(group.method), label=_plain(group.label), ls=style
+        axes,
+        x[known],
+        mean[known],
+        error[known],
+        colour=colour_of(group.method).light,
+        label=plain(group.label),
+        ls=style,
     )
     if group.complete_from:  # some environment has no score of its own yet
         early = np.arange(BINS) <= group.complete_from
-        axes.plot(x[early], mean[early], color=colour(group.method), lw=0.8, alpha=0.55, ls=(0, (1, 2)))
+        axes.plot(x[early], mean[early], color=colour_of(group.method).light, lw=0.8, alpha=0.55, ls=(0, (1, 2)))
 
 
 def profile_panel(normalised: Normalised) -> "Figure":
@@ -114,43 +111,45 @@ def profile_panel(normalised: Normalised) -> "Figure":
     thresholds = np.linspace(0, max(1.2, highest * 1.05), 161)
     for group in normalised.groups:
         value, low, high = performance_profile(group.last, thresholds)
-        hue = colour(group.method)
+        hue = colour_of(group.method).light
         axes.fill_between(thresholds, np.nan_to_num(low), np.nan_to_num(high), color=hue, alpha=0.15, lw=0, step="post")
         style = STYLES.get(group.network, "-")
-        axes.step(thresholds, value, color=hue, lw=1.6, ls=style, label=_plain(group.label), where="post")
+        axes.step(thresholds, value, color=hue, lw=1.6, ls=style, label=plain(group.label), where="post")
     axes.set_title(f"{domain_name(normalised.domain)}, performance profile", fontsize=10)
-    axes.set_xlabel("normalised final score τ", fontsize=8)
+    axes.set_xlabel(f"{method_name(normalised.reference)}-normalised final score τ", fontsize=8)
     axes.set_ylabel("runs above τ", fontsize=8)
     axes.set_xlim(0, thresholds[-1])
     axes.set_ylim(-0.02, 1.04)
     axes.tick_params(labelsize=8)
-    _legend(figure, axes)
+    legend_below(figure, axes)
     return figure
 
 
 def iqm_panel(normalised: Normalised) -> "Figure":
     """Draw the interquartile means with their intervals."""
     groups = normalised.groups[::-1]
-    figure, (axes,) = new_figure(_WIDE, 0.9 + 0.3 * len(groups))
+    figure, (axes,) = new_figure(_WIDE, 1.05 + 0.27 * len(groups))
     for place, group in enumerate(groups):
-        _draw_interval(axes, place, group.iqm.value, group.iqm.low, group.iqm.high, colour(group.method))
-    axes.axvline(1, color="0.5", lw=0.8, ls=":")
+        _draw_interval(axes, place, group.iqm.value, group.iqm.low, group.iqm.high, colour_of(group.method).light)
+    axes.axvline(1, **_REFERENCE)
     _name_rows(axes, [group.label for group in groups])
-    figure.suptitle(f"{domain_name(normalised.domain)}, IQM of normalised final scores", fontsize=9.5)
+    axes.set_xlabel(f"{method_name(normalised.reference)}-normalised final score", fontsize=8)
+    figure.suptitle(f"{domain_name(normalised.domain)}, interquartile mean", fontsize=10)
     return figure
 
 
 def improvement_panel(compared: list[Comparison], domain: str) -> "Figure":
     """Draw the probabilities of improvement with their intervals."""
     inside = [c for c in compared if c.domain == domain][::-1]
-    figure, (axes,) = new_figure(_WIDE, 0.9 + 0.3 * len(inside))
+    figure, (axes,) = new_figure(_WIDE, 1.05 + 0.27 * len(inside))
     for place, comparison in enumerate(inside):
         estimate = comparison.improvement("last")
-        _draw_interval(axes, place, estimate.value, estimate.low, estimate.high, colour(comparison.second))
-    axes.axvline(0.5, color="0.5", lw=0.8, ls=":")
+        _draw_interval(axes, place, estimate.value, estimate.low, estimate.high, colour_of(comparison.second).light)
+    axes.axvline(0.5, **_REFERENCE)
     axes.set_xlim(-0.02, 1.02)
     _name_rows(axes, [comparison.name for comparison in inside])
-    figure.suptitle(f"{domain_name(domain)}, probability of improvement", fontsize=9.5)
+    axes.set_xlabel("probability that a run of the first is better", fontsize=8)
+    figure.suptitle(f"{domain_name(domain)}, probability of improvement", fontsize=10)
     return figure
 
 
@@ -160,7 +159,7 @@ def _draw_interval(axes: "Axes", place: int, value: float, low: float, high: flo
 
 
 def _name_rows(axes: "Axes", names: list[str]) -> None:
-    axes.set_yticks(range(len(names)), map(_plain, names), fontsize=8)
+    axes.set_yticks(range(len(names)), map(plain, names), fontsize=8)
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.tick_params(labelsize=8)
 
@@ -168,18 +167,3 @@ def _name_rows(axes: "Axes", names: list[str]) -> None:
 def _middles(frames: int) -> Numbers:
     middles: Numbers = (np.arange(BINS) + 0.5) * frames / BINS
     return middles
-
-
-def _frames_axis(axes: "Axes", frames: int, axis: Axis) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    axes.set_xlim(0, frames)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.set_major_formatter(lambda x, _: count_text(round(x)))
-    axes.set_xlabel(AXIS_LABELS[axis], fontsize=8)
-    axes.tick_params(labelsize=8)
-
-
-def _legend(figure: "Figure", axes: "Axes") -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8, handlelength=2.6)

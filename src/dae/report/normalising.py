@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dae.number_text import count_text
 from dae.paper import ABLATION, ABLATION_REFERENCE, REFERENCE
 from dae.report.cells import Cell, Cells, differences
 from dae.report.reading import Axis
 from dae.report.statistics import Estimate, interquartile_mean_interval, mean_and_error
-from dae.report.text import count_text, listed, method_name, plural
+from dae.report.text import listed, method_name, plural
+from dae.runs.episodes import fill
 
 Numbers = NDArray[np.float64]
 
@@ -61,18 +63,6 @@ class Normalised:
     groups: list[Group]
     notes: list[str]
     axis: Axis
-
-
-def fill(curves: Numbers) -> tuple[Numbers, int]:
-    """Give empty bins the value of the bin before, those before the first episode the value of the first.
-
-    Returns also the first bin in which all curves have seen an episode.
-    """
-    known = ~np.isnan(curves)
-    first = known.argmax(-1)
-    place = np.maximum.accumulate(np.where(known, np.arange(curves.shape[-1]), 0), -1)
-    filled: Numbers = np.take_along_axis(curves, np.maximum(place, first[..., None]), -1)
-    return filled, int(first.max())
 
 
 def stacked(cell: Cell, seeds: Iterable[int] | None = None) -> Numbers:

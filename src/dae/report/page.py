@@ -11,7 +11,7 @@ from dae.catalog import colour_of
 from dae.envs import families
 from dae.report import provenance
 from dae.report.analysis import Analysis
-from dae.report.cells import Cell, sizes
+from dae.report.cells import Cell, summary_of
 from dae.report.contents import Section
 from dae.report.reading import AXIS_LABELS
 from dae.report.score_tables import anchor
@@ -41,7 +41,7 @@ def render_page(analysis: Analysis, sections: Sequence[Section], drawn: Mapping[
         "scores": _scores,
         "seeds": provenance.seeds_text,
         "short_command": provenance.short_command,
-        "sizes": sizes,
+        "summary": summary_of,
         "svg": lambda figure: Markup(drawn[figure.name]),
         "unbroken": _unbroken,
         "variable": variables.__getitem__,

@@ -111,13 +111,6 @@ def _read_result(folder: RunFolder, axis: Axis) -> Result | LeftOut:
 
 
 def bin_scores(episodes: Episodes, budget: int, axis: Axis = "frames", frames_per_step: int = 1) -> NDArray[np.float64]:
-    """Return the mean score of the episodes that ended in each 1 % of the budget, NaN where none did.
-
-    What ends after the last frame of the budget (the last iteration, and the finishing phase) is in the last bin.
-    """
-    ended = episodes.frames if axis == "frames" else episodes.lengths.cumsum() * frames_per_step
-    place = np.clip((ended - 1) * BINS // budget, 0, BINS - 1)
-    count = np.bincount(place, minlength=BINS)
-    total = np.bincount(place, episodes.scores, BINS)
-    means: NDArray[np.float64] = np.divide(total, count, out=np.full(BINS, np.nan), where=count > 0)
-    return means
+    """Return the mean score of the episodes that ended in each 1 % of the budget, NaN where none did."""
+    ended = None if axis == "frames" else episodes.lengths.cumsum() * frames_per_step
+    return episodes.mean_scores(BINS, budget, ended)

@@ -4,11 +4,22 @@ import math
 from typing import Any
 
 from dae.envs import family_of
+from dae.number_text import count_text
 from dae.paper import Score, paper_games, paper_scores
-from dae.report.cells import Cell, Cells, differences
+from dae.report.cells import Cell, Cells, differences, summary_of
 from dae.report.provenance import made_alike
 from dae.report.tables import Entry, Table
-from dae.report.text import METRICS, count_text, domain_name, listed, method_name, number, score_text, slug
+from dae.report.text import (
+    METRICS,
+    domain_name,
+    listed,
+    method_name,
+    number,
+    printed_text,
+    score_decimals,
+    score_text,
+    slug,
+)
 
 
 def short_names(envs: list[str]) -> dict[str, str]:
@@ -38,28 +49,31 @@ def score_table(cells: Cells, domain: str, network: str, metrics: tuple[str, ...
             if len(metrics) > 1:
                 pair = [(METRICS[metric], name), (METRICS[metric], f"{name}, paper")]
             columns += pair if method in with_paper else pair[:1]
-    columns += [("Ours", "Seeds"), ("Ours", "Frames")]
+    alike = len(metrics) == 1 and len({(len(cell.runs), cell.frames) for cell in inside}) == 1  # the caption says it
+    columns += [] if alike else [("Ours", "Seeds"), ("Ours", "Frames")]
     rows, data = [], []
     names = short_names(inside.values("env"))
     for env, name in names.items():
         here = {method: inside.get(domain, env, network, method) for method in methods}
         row = [Entry(name)]
         for metric in metrics:
-            best = _clear_best([cell.ours[metric] for cell in here.values() if cell])
+            shown = [cell.ours[metric] for cell in here.values() if cell]
+            best, decimals = _clear_best(shown), score_decimals(shown)
             for method, cell in here.items():
                 ours = cell.ours[metric] if cell else None
                 link = anchor(cell) if cell else ""
-                row.append(Entry(score_text(ours), strong=ours is not None and ours is best, link=link))
+                row.append(Entry(score_text(ours, decimals), strong=ours is not None and ours is best, link=link))
                 paper = paper_scores().get((domain, network, name, metric, method))
-                row += [Entry(score_text(paper, printed=True), quoted=True)] if method in with_paper else []
+                row += [Entry(printed_text(paper), quoted=True)] if method in with_paper else []
                 if cell:
                     data.append(_score_data(cell, metric, paper))
         present = [cell for cell in here.values() if cell]
-        row.append(Entry(_each([str(len(cell.runs)) for cell in present])))
-        row.append(Entry(_each([count_text(cell.frames) for cell in present])))
+        if not alike:
+            row.append(Entry(_each([str(len(cell.runs)) for cell in present])))
+            row.append(Entry(_each([count_text(cell.frames) for cell in present])))
         rows.append(row)
-    which = "" if len(metrics) > 1 else f" {METRICS[metrics[0]]} score,"
-    caption = f"{domain_name(domain)}, {network} network:{which} mean ± standard error over seeds"
+    which = "scores" if len(metrics) > 1 else f"{METRICS[metrics[0]]} score"
+    caption = f"{domain_name(domain)}, {network} network: {which}, {summary_of(inside)}"
     return Table(f"scores-{domain}-{slug(network)}", caption, columns, rows, data, _score_notes(inside, names))
 
 
@@ -101,7 +115,7 @@ def _score_notes(cells: Cells, names: dict[str, str]) -> list[str]:
         if not made_alike(cell):
             notes.append(f"{who}: the runs were not all made with the same versions; see below.")
     single = [f"{names[c.key.env]} ({method_name(c.key.method)})" for c in cells if len(c.runs) == 1]
-    if single:
+    if single and len(single) < len(cells):
         notes.append(f"One seed gives no standard error: {listed(single)}.")
     (domain,) = cells.values("domain")
     missing = [name for name in paper_games(domain) if name not in names.values()]

@@ -33,6 +33,8 @@ def mean_and_error(scores: Numbers) -> Score:
     n = len(scores)
     if not n:
         return Score(float("nan"), float("nan"))
+    if n > 1 and (scores == scores[0]).all():  # a mean that is rounded would make it a little more than 0
+        return Score(float(scores[0]), 0.0)
     error = float(np.std(scores, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
     return Score(float(np.mean(scores)), error)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from dae.catalog import describe
 from dae.envs import families
+from dae.number_text import count_text, decimals_for, with_error
 from dae.paper import Score
 
 METRICS = {"overall": "Overall", "last": "Last"}
@@ -24,18 +25,6 @@ def order(known: Sequence[str], name: str) -> tuple[int, str]:
     return (known.index(name) if name in known else len(known), name)
 
 
-def count_text(number: int) -> str:
-    """Write a whole number, such as one of frames.
-
-    >>> [count_text(n) for n in (10_000_000, 1_500_000, 500_000, 131_072)]
-    ['10M', '1.5M', '500K', '131,072']
-    """
-    for unit, size in (("M", 10**6), ("K", 10**3)):
-        if number >= size and number * 10 % size == 0:
-            return f"{number / size:g}{unit}"
-    return f"{number:,}"
-
-
 def span(numbers: Iterable[int]) -> str:
     """Write equal numbers as one number, different ones as a range.
 
@@ -47,17 +36,31 @@ def span(numbers: Iterable[int]) -> str:
     return count_text(least) if least == largest else f"{count_text(least)} to {count_text(largest)}"
 
 
-def score_text(score: Score | None, *, printed: bool = False) -> str:
-    """Write mean ± standard error; two decimals below 10, one above, and one in what the paper has printed.
+def score_decimals(scores: Iterable[Score]) -> int:
+    """Return the decimals of scores that stand together: two below 10, one above, more for a small standard error.
+
+    >>> score_decimals([Score(4.3712, 0.128)]), score_decimals([Score(14.0, 2.3), Score(0.5, 0.004)])
+    (2, 3)
+    """
+    known = [score for score in scores if not math.isnan(score.mean)]
+    least = 1 if any(abs(score.mean) >= 10 for score in known) else 2
+    return decimals_for((score.error for score in known), least)
+
+
+def score_text(score: Score | None, decimals: int | None = None) -> str:
+    """Write mean ± standard error.
 
     >>> score_text(Score(4.3712, 0.128)), score_text(Score(844.66, 152.31)), score_text(Score(21.0, float("nan")))
     ('4.37 ± 0.13', '844.7 ± 152.3', '21.0')
     """
     if score is None or math.isnan(score.mean):
         return "–"
-    decimals = 1 if printed or abs(score.mean) >= 10 else 2
-    error = "" if math.isnan(score.error) else f" ± {score.error:.{decimals}f}"
-    return f"{score.mean:.{decimals}f}{error}"
+    return with_error(score.mean, score.error, score_decimals([score]) if decimals is None else decimals)
+
+
+def printed_text(score: Score | None) -> str:
+    """Write a score as the paper has printed it: with one decimal, even where its standard error is then 0.0."""
+    return "–" if score is None else f"{score.mean:.1f} ± {score.error:.1f}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -48,9 +48,9 @@ def _wins_table(compared: list[Comparison], first: str, second: str) -> Table:
                     ours = comparison.wins(metric) if comparison else None
                     row.append(Entry(str(getattr(ours, outcome))) if ours else Entry("–"))
                     if with_paper and domain in printed_domains:
-                        printed = (*WINS.get((domain, network, metric), ()), 0)
+                        printed = WINS.get((domain, network, metric), ())
                         recount = paper_recount(domain, network, metric)
-                        known = recount.environments > 0
+                        known = recount.environments > 0 and outcome != "undecided"  # the paper has many seeds
                         row.append(Entry(str(printed[k]) if known else "–", quoted=True))
                         row.append(Entry(str(getattr(recount, outcome)) if known else "–", quoted=True))
                     if ours and k == 0:

@@ -35,6 +35,38 @@ class Episodes:
         """The paper's Last: the mean score of the final 100 episodes; NaN if there are none."""
         return float(self.scores[-100:].mean()) if len(self) else float("nan")
 
+    def mean_scores(self, bins: int, frames: int, ended: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
+        """Return the mean score of the episodes that ended in each of `bins` equal parts of `frames`, NaN if none did.
+
+        `ended` is when each episode did, if not by the frames of all actors.
+        """
+        place = bin_of(self.frames if ended is None else ended, bins, frames)
+        count = np.bincount(place, minlength=bins)
+        total = np.bincount(place, self.scores, bins)
+        means: NDArray[np.float64] = np.divide(total, count, out=np.full(bins, np.nan), where=count > 0)
+        return means
+
+
+def bin_of(ended: NDArray[np.int64], bins: int, frames: int) -> NDArray[np.int64]:
+    """Return in which of `bins` equal parts of `frames` something ended; each has its end, not its beginning.
+
+    What ends after them (in the last iteration, and in the finishing phase) is in the last part.
+    """
+    place: NDArray[np.int64] = np.clip(-(-ended * bins // frames) - 1, 0, bins - 1)
+    return place
+
+
+def fill(curves: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Give empty bins the value of the bin before, those before the first episode the value of the first.
+
+    Returns also the first bin in which all curves have seen an episode.
+    """
+    known = ~np.isnan(curves)
+    first = known.argmax(-1)
+    place = np.maximum.accumulate(np.where(known, np.arange(curves.shape[-1]), 0), -1)
+    filled: NDArray[np.float64] = np.take_along_axis(curves, np.maximum(place, first[..., None]), -1)
+    return filled, int(first.max())
+
 
 class EpisodeLog(AppendedTable):
     """The file of episodes while a run writes it."""

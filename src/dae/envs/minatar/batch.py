@@ -132,6 +132,11 @@ class MinAtarBatch:
         return VERSIONS[self.version].get(self.game) or GAMES[self.game]
 
     @property
+    def colours(self) -> dict[str, tuple[int, int, int]]:
+        """The colour of each channel in pictures; where several are set, the last one shows."""
+        return dict(self.rules.CHANNELS)
+
+    @property
     def n_actions(self) -> int:
         return len(self.action_set)
 
@@ -273,7 +278,7 @@ class MinAtarBatch:
     def render(self, observations: Flags | None = None, scale: int = 24) -> NDArray[np.uint8]:
         """Return a picture of every environment as it is now, or of these observations, (N, 10·scale, 10·scale, 3)."""
         shown = self.observe() if observations is None else observations
-        return render(shown, list(self.rules.CHANNELS.values()), scale)
+        return render(shown, list(self.colours.values()), scale)
 
     def _planes(self) -> NDArray[np.uint8]:
         return np.empty((self.n_envs, 100 * len(self.channels)), np.uint8)

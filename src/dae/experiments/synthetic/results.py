@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dae.errors import UserError, one_line
 from dae.experiments.synthetic.config import SyntheticConfig
 from dae.files import read_file, write_atomically
+from dae.number_text import short_text
 from dae.runs import Provenance
 from dae.runs.settings import require_same
 from dae.serialization import BadData, parse_json
@@ -32,8 +33,7 @@ class Curve:
     error: Numbers  # NaN with a single seed
 
     def at(self, iteration: int) -> str:
-        mean, error = self.mean[iteration - 1], self.error[iteration - 1]
-        return f"{mean:.4g}" + ("" if np.isnan(error) else f" ± {error:.2g}")
+        return short_text(float(self.mean[iteration - 1]), float(self.error[iteration - 1]))
 
 
 class Results:

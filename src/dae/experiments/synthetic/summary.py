@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dae.catalog import colour_of, describe
+from dae.catalog import describe
 from dae.experiments.synthetic.config import SyntheticConfig
 from dae.experiments.synthetic.results import Results
-from dae.pictures import draw_band, new_figure, save_figure
+from dae.pictures import count_axis, draw_band, legend_below, look_of, new_figure, save_figure
 
 
 def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
@@ -15,18 +15,16 @@ def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
     figure, (left, right) = new_figure(10.0, 3.8, columns=2)
     iterations = np.arange(1, config.iterations + 1)
     for method in config.methods:
-        look = {"colour": colour_of(method).light, "label": describe(method).label}
         for axes, curve in zip((left, right), results.curves(method, config.seeds), strict=True):
-            draw_band(axes, iterations, curve.mean, curve.error, **look)
+            draw_band(axes, iterations, curve.mean, curve.error, **look_of(method))
     left.set_yscale("log")
     left.set_title("Mean squared error of the advantages", fontsize=11)
     right.axhline(config.states, color="0.5", lw=1, ls="--")
     right.annotate("optimal", (1, config.states), (0, 3), textcoords="offset points", color="0.4", fontsize=8)
     right.set_title("Expected return of the policy", fontsize=11)
     for axes in (left, right):
-        axes.set_xlabel("iteration")
-        axes.set_xlim(1, max(2, config.iterations))
-    left.legend(frameon=False)
+        count_axis(axes, config.iterations, "iteration", fontsize=9)
+    legend_below(figure, left, columns=len(config.methods), fontsize=9)
     shown = ", mean and one standard error" if config.seeds > 1 else ""
     figure.suptitle(
         f"Chain of {config.states} states, {_seeds(config)}{shown}; the policy's loss is a {config.policy_loss}",
@@ -37,26 +35,36 @@ def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
 
 
 def summarize(config: SyntheticConfig, results: Results) -> str:
-    """Return one paragraph with the numbers."""
+    """Return the numbers as two tables of at most 80 columns, and who is ahead in words."""
     end = config.iterations
     stations = [i for i in (50, 200, 500) if i < end] + [end]
-    told = [
-        f"Chain of {config.states} states, γ {config.gamma:g}, {end} iterations, the policy's loss a "
-        f"{config.policy_loss} over steps, {_seeds(config)}"
-        + (" (mean ± standard error)." if config.seeds > 1 else ".")
-    ]
-    final = {}
+    head = ["iteration", *(f"{i:,}" for i in stations)]
+    shown = ", mean ± standard error" if config.seeds > 1 else ""
+    errors, returns = [head], [head]
     for method in config.methods:
+        label = describe(method).label
         mse, expected = results.curves(method, config.seeds)
-        errors = ", ".join(f"{mse.at(i)} at iteration {i}" for i in stations)
-        told.append(
-            f"{describe(method).label}: mean squared error of the advantages {errors}; expected return at the end "
-            f"{expected.at(end)} of {config.states}."
-        )
-        final[method] = expected.mean
+        errors.append([label, *(mse.at(i) for i in stations)])
+        returns.append([label, *(expected.at(i) for i in stations)])
+    told = [
+        f"Chain of {config.states} states, γ {config.gamma:g}, {end:,} iterations, {_seeds(config)}{shown};\n"
+        f"the policy's loss is a {config.policy_loss} over steps.",
+        f"Mean squared error of the advantages\n{_aligned(errors)}",
+        f"Expected return of the policy (best: {config.states})\n{_aligned(returns)}",
+    ]
     if {"dae", "gae"} <= set(config.methods):
-        told.append(_compare(final["dae"], final["gae"]))
-    return " ".join(told)
+        dae, gae = (results.curves(method, config.seeds)[1].mean for method in ("dae", "gae"))
+        told.append(_compare(dae, gae))
+    return "\n\n".join(told)
+
+
+def _aligned(rows: list[list[str]]) -> str:
+    """Write rows with aligned columns: names to the left, numbers to the right."""
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([row[0].ljust(first), *(text.rjust(width) for text, width in zip(row[1:], others, strict=True))])
+        for row in rows
+    )
 
 
 def _compare(dae: np.ndarray, gae: np.ndarray) -> str:
@@ -72,7 +80,7 @@ def _compare(dae: np.ndarray, gae: np.ndarray) -> str:
     best = int(lead.argmax())
     return (
         f"GAE's policy is ahead until iteration {behind[-1] + 1} (by {lead[best]:.1f} at most, at iteration "
-        f"{best + 1}), DAE's from then on."
+        f"{best + 1}),\nDAE's from then on."
     )
 
 

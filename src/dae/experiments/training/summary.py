@@ -1,12 +1,16 @@
 """What a run ends with: its scores, a picture of how it learned, and an episode to watch."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dae.agent import PPO
-from dae.catalog import colour_of
+from dae.catalog import describe
 from dae.experiments.film import CannotRecord, record_episode
-from dae.pictures import draw_band, new_figure, save_figure
+from dae.pictures import count_axis, draw_between, legend_below, look_of, new_figure, plain, save_figure, score_axis
 from dae.runs import Episodes, RunFolder, RunSettings
+from dae.runs.episodes import bin_of
+
+Numbers = NDArray[np.float64]
 
 
 def describe_scores(settings: RunSettings, episodes: Episodes, seconds: float) -> str:
@@ -42,25 +46,32 @@ def next_steps(folder: RunFolder) -> str:
 
 
 def draw_learning_curve(settings: RunSettings, folder: RunFolder, episodes: Episodes) -> None:
-    """Draw the mean score of episodes against the frames played until they ended."""
-    from matplotlib.ticker import EngFormatter
-
+    """Draw the mean score of episodes, and the range of most of them, against the frames played until they ended."""
     figure, (axes,) = new_figure(6.4, 4.0)
-    bins = min(100, max(1, len(episodes) // 10))
-    edges = np.linspace(0, episodes.frames.max(), bins + 1)
-    place = np.clip(np.digitize(episodes.frames, edges) - 1, 0, bins - 1)
-    count = np.bincount(place, minlength=bins)
-    filled = count > 0
-    middle = ((edges[1:] + edges[:-1]) / 2)[filled]
-    mean = (np.bincount(place, episodes.scores, bins)[filled]) / count[filled]
-    square = np.bincount(place, episodes.scores**2, bins)[filled] / count[filled]
-    spread = np.sqrt(np.maximum(square - mean**2, 0))
-    label = "mean score of episodes, ± 1 standard deviation"
-    draw_band(axes, middle, mean, spread, colour=colour_of(settings.advantage).light, label=label)
-    axes.set_xlabel("frames")
-    axes.set_ylabel("score")
-    axes.set_title(f"{settings.env} · {settings.advantage}, {settings.network} · seed {settings.seed}", fontsize=11)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.set_xlim(0, edges[-1])
-    axes.legend(frameon=False, loc="upper left")
+    most = max(settings.frames, int(episodes.frames[-1]))  # the finishing phase goes on after the budget
+    middles, means, low, high = score_ranges(episodes, most)
+    look = look_of(settings.advantage)
+    dot = {"marker": "o"} if len(middles) == 1 else {}
+    draw_between(axes, middles, means, low, high, colour=look["colour"], label="mean score of episodes", **dot)
+    axes.fill_between([], [], [], color=look["colour"], alpha=0.2, lw=0, label="middle 80 % of the episodes")
+    axes.set_title(
+        plain(f"{settings.env} · {describe(settings.advantage).label}, {settings.network} · seed {settings.seed}"),
+        fontsize=11,
+    )
+    count_axis(axes, most, fontsize=9)
+    score_axis(axes, fontsize=9)
+    legend_below(figure, axes, fontsize=9)
     save_figure(figure, folder.curve)
+
+
+def score_ranges(episodes: Episodes, frames: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return the middle of each part of a run, and the mean, the tenth and the ninetieth percentile of its scores.
+
+    A run has at most 50 parts, with 20 episodes each on average; those without an episode are left out.
+    """
+    bins = min(50, max(1, len(episodes) // 20))
+    place = bin_of(episodes.frames, bins, frames)
+    parts = np.split(episodes.scores, np.flatnonzero(np.diff(place)) + 1)  # episodes are in the order of their frames
+    middles = (np.unique(place) + 0.5) * frames / bins
+    low, high = np.array([np.quantile(part, [0.1, 0.9]) for part in parts]).T
+    return middles, episodes.mean_scores(bins, frames)[np.unique(place)], low, high
