@@ -24,7 +24,7 @@ from dae.serialization import BadData, parse_json
 SCHEMA = 1
 _LARGEST = 2**20  # bytes of config.json and status.json
 _SIGNS = {"config.json", "status.json", "monitor.csv"}
-_NOT_RUNS = {"checkpoints", "tensorboard"}
+_NOT_RUNS = {"checkpoints", "tensorboard", "wandb"}
 
 
 class RunConfig(NamedTuple):
@@ -44,6 +44,7 @@ class RunFolder:
         self.status = path / "status.json"
         self.monitor = path / "monitor.csv"
         self.tensorboard = path / "tensorboard"
+        self.wandb = path / "wandb"
         self.curve = path / "learning_curve.png"
         self.film = path / "episode.gif"
         self.error = path / "error.txt"

@@ -18,6 +18,7 @@ from dae.experiments.training.finishing import play_on
 from dae.experiments.training.recorder import FolderRecorder, Recorder
 from dae.experiments.training.state import Counters, require_as_many_processes, restore, share_checkpoint
 from dae.experiments.training.summary import describe_scores, draw_pictures, next_steps
+from dae.experiments.training.tracking import tracked
 from dae.runs import Checkpoint, FolderLost, RunFolder, State
 from dae.runs.settings import require_same
 from dae.terminal.boundary import announce
@@ -91,8 +92,10 @@ def _stop(session: _Session, stopped: Stopped) -> int:
     except (OSError, FolderLost) as error:
         announce(f"the last checkpoint could not be written: {one_line(error)}")
     saved = session.folder.checkpoints.newest_frames()
+    tracking = "" if session.config.track == TrainConfig.track else f" --track {session.config.track}"
     session.recorder.say(
         f"\nstopped by {stopped}; it continues at frame {saved:,} with: dae train --resume {session.folder.path}"
+        f"{tracking}"
     )
     return stopped.exit_code
 
@@ -173,7 +176,9 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
     elif agent is None:
         agent = make_model(share, env)
     exact = config.family.can_be_restored(config.env)
+    writers = held.enter_context(tracked(config, folder)) if parallel.rank() == 0 else []
     recorder = (FolderRecorder if parallel.rank() == 0 else Recorder)(config, folder, agent, counters)
+    agent.logger.output_formats += writers
     checkpointer = Checkpointer(config, agent, counters, recorder, exact=exact)
     signals = StopSignals(at_once=parallel.size() == 1)
     pending = checkpoint is not None and checkpoint.pending
