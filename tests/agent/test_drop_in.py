@@ -285,3 +285,25 @@ def test_the_correction_follows_its_schedule() -> None:
     model.estimator.prepare = lambda rollout: (used.append(model.estimator.correction), prepare(rollout))[1]
     model.learn(256)
     assert used == [0.75, 0.5, 0.25, 0.0]
+
+
+def test_clipped_values_and_an_early_stop_are_shown_as_sb3_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for kind, own in ((stable_baselines3.PPO, {}), (dae.PPO, {"advantage": "gae"})):
+        model = kind("MlpPolicy", "CartPole-v1", clip_range_vf=0.2, target_kl=1e-9, verbose=1, **SMALL, **own).learn(64)
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Early")]
+        shown.append((lines, set(model.logger.name_to_value)))
+    assert shown[0] == shown[1]
+    assert "Early stopping at step 1" in shown[0][0][0]
+    assert "train/clip_range_vf" in shown[0][1]
+
+
+def test_small_slips_of_a_program_are_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=r"policy 'MlpPolcy' is not known; did you mean MlpPolicy\?"):
+        dae.PPO("MlpPolcy", "CartPole-v1")
+    with pytest.raises(InvalidValue, match="seed is 'a': it must be an integer or None"):
+        dae.PPO("MlpPolicy", "CartPole-v1", seed="a")
+    model = dae.PPO("MlpPolicy", "CartPole-v1", n_steps=np.int64(64), seed=np.random.default_rng(0).integers(9))
+    model.save(tmp_path / "agent.zip")
+    with pytest.raises(InvalidValue, match=r"the agent has no environment.*set_env\(env\)"):
+        dae.PPO.load(tmp_path / "agent.zip").learn(64)

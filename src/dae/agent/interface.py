@@ -33,7 +33,7 @@ from dae.agent.policy import (
 )
 from dae.agent.rollout import Rollout
 from dae.agent.saving import SafeSaving
-from dae.agent.settings import check_model, check_policy_and_env, choose_estimator, resolve_defaults
+from dae.agent.settings import check_model, check_policy_and_env, choose_estimator, resolve_defaults, whole_seed
 from dae.catalog import describe, estimator_names
 from dae.errors import InvalidValue, nearest
 from dae.hyperparameters import PPOOptions
@@ -98,7 +98,7 @@ class PPOInterface(SafeSaving, stable_baselines3.PPO):
         advantage: str | type[AdvantageEstimator] | AdvantageEstimator | None = None,
         **options: Any,
     ) -> None:
-        check_policy_and_env(policy, env, _init_setup_model)
+        check_policy_and_env(policy, env, _init_setup_model, self.policy_aliases)
         for name in options:
             if name not in _OPTIONS:
                 known = [*inspect.signature(type(self).__init__).parameters, *_OPTIONS]
@@ -147,7 +147,7 @@ class PPOInterface(SafeSaving, stable_baselines3.PPO):
             policy_kwargs=policy_kwargs,
             verbose=verbose,
             device=device,
-            seed=seed,
+            seed=whole_seed(seed),
             _init_setup_model=False,
             supported_action_spaces=(spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
             **settings,
@@ -214,6 +214,8 @@ class PPOInterface(SafeSaving, stable_baselines3.PPO):
         progress_bar: bool = False,
     ) -> "PPOInterface":
         """Train for at least `total_timesteps` steps, counted over all environments."""
+        if self.env is None:
+            raise InvalidValue("the agent has no environment: pass it one, PPO.load(..., env=env) or set_env(env)")
         anew = reset_num_timesteps or self.num_timesteps == 0
         n_envs = self.n_envs * parallel.size()
         if anew and total_timesteps <= self.n_steps * n_envs and self.lr_schedule(0.0) == 0:
