@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 import stable_baselines3
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 from torch.nn.utils import parameters_to_vector
 
 import dae
+from dae.agent.encoding import REGISTERED
 from dae.agent.reference import ReferencePPO
 from dae.errors import InvalidValue
 
@@ -77,10 +79,34 @@ def test_a_policy_class_of_a_user_works(advantage: str, tmp_path: Path) -> None:
     assert model.policy.value_net.in_features == 5
     if advantage == "dae":
         assert model.policy.critic_net.in_features == 5
-    model.save(tmp_path / "agent.zip")
+    with pytest.warns(UserWarning, match=r"pickled parts \(policy_class\).*dae\.agent\.register for the classes"):
+        model.save(tmp_path / "agent.zip")
     with pytest.raises(ValueError, match=r"pickled parts \(policy_class\).*trust=True"):
         dae.PPO.load(tmp_path / "agent.zip")
     assert torch.equal(weights(dae.PPO.load(tmp_path / "agent.zip", trust=True)), weights(model))
+
+
+def test_a_registered_policy_class_needs_no_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dae.agent.encoding.REGISTERED", dict(REGISTERED))
+    model = dae.PPO(dae.agent.register(OwnNetwork), "CartPole-v1", **SMALL)
+    model.save(tmp_path / "agent.zip")
+    assert torch.equal(weights(dae.PPO.load(tmp_path / "agent.zip")), weights(model))
+
+
+def test_it_is_a_ppo_of_sb3_also_when_loaded_and_for_callbacks(tmp_path: Path) -> None:
+    asked = []
+
+    class Asking(BaseCallback):
+        def _on_step(self) -> bool:
+            asked.append(isinstance(self.model, stable_baselines3.PPO))
+            return True
+
+    # A minibatch of one frame, which their constructor refuses, is fine for DAE.
+    model = dae.PPO("MlpPolicy", "CartPole-v1", n_steps=4, batch_size=1, seed=0).learn(4, callback=Asking())
+    model.save(tmp_path / "agent.zip")
+    assert asked == [True] * 4
+    assert isinstance(dae.PPO.load(tmp_path / "agent.zip"), stable_baselines3.PPO)
+    assert issubclass(ReferencePPO, stable_baselines3.PPO)
 
 
 def test_a_policy_with_a_way_of_its_own_is_asked_and_gets_gae() -> None:
@@ -259,3 +285,25 @@ def test_the_correction_follows_its_schedule() -> None:
     model.estimator.prepare = lambda rollout: (used.append(model.estimator.correction), prepare(rollout))[1]
     model.learn(256)
     assert used == [0.75, 0.5, 0.25, 0.0]
+
+
+def test_clipped_values_and_an_early_stop_are_shown_as_sb3_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for kind, own in ((stable_baselines3.PPO, {}), (dae.PPO, {"advantage": "gae"})):
+        model = kind("MlpPolicy", "CartPole-v1", clip_range_vf=0.2, target_kl=1e-9, verbose=1, **SMALL, **own).learn(64)
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Early")]
+        shown.append((lines, set(model.logger.name_to_value)))
+    assert shown[0] == shown[1]
+    assert "Early stopping at step 1" in shown[0][0][0]
+    assert "train/clip_range_vf" in shown[0][1]
+
+
+def test_small_slips_of_a_program_are_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=r"policy 'MlpPolcy' is not known; did you mean MlpPolicy\?"):
+        dae.PPO("MlpPolcy", "CartPole-v1")
+    with pytest.raises(InvalidValue, match="seed is 'a': it must be an integer or None"):
+        dae.PPO("MlpPolicy", "CartPole-v1", seed="a")
+    model = dae.PPO("MlpPolicy", "CartPole-v1", n_steps=np.int64(64), seed=np.random.default_rng(0).integers(9))
+    model.save(tmp_path / "agent.zip")
+    with pytest.raises(InvalidValue, match=r"the agent has no environment.*set_env\(env\)"):
+        dae.PPO.load(tmp_path / "agent.zip").learn(64)

@@ -97,7 +97,18 @@ def test_images_dictionaries_and_registered_extractors(tmp_path: Path) -> None:
 
 
 def test_what_is_no_data_is_pickled_apart_and_needs_trust(tmp_path: Path) -> None:
-    trained(learning_rate=lambda progress: 1e-3 * progress).save(tmp_path / "agent.zip")
+    model = trained(learning_rate=lambda progress: 1e-3 * progress)
+    model.callback = print  # a user's own attribute
+    with pytest.warns(UserWarning, match="the saved agent has pickled parts") as warned:
+        model.save(tmp_path / "agent.zip")
+    assert [str(warning.message) for warning in warned] == [
+        "the saved agent has pickled parts (callback, learning_rate), so that PPO.load needs trust=True: to avoid it, "
+        "use a number or stable_baselines3.common.utils.LinearSchedule as learning_rate; "
+        "save(..., exclude=['callback'])"
+    ]
+    assert warned[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"parts \(learning_rate\)"):
+        model.save(tmp_path / "agent.zip", exclude=["callback"])
     with pytest.raises(ValueError, match=r"pickled parts \(learning_rate\).*trust=True"):
         dae.PPO.load(tmp_path / "agent.zip")
     assert dae.PPO.load(tmp_path / "agent.zip", trust=True).lr_schedule(0.5) == 5e-4

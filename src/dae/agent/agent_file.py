@@ -56,8 +56,8 @@ def write_agent(
     optimizer: Mapping[str, Any],
     estimator_options: Mapping[str, Any],
     estimator_state: Mapping[str, Tensor],
-) -> None:
-    """Write an agent; an existing file is replaced only when the new one is complete."""
+) -> list[str]:
+    """Write an agent and return which settings are pickled; an existing file is replaced when the new one is whole."""
     data: dict[str, Any] = {}
     pickled: dict[str, Any] = {}
     for name, value in settings.items():
@@ -97,6 +97,7 @@ def write_agent(
         if pickled:
             archive.writestr(_PICKLED, cloudpickle.dumps(pickled))
     _write(path, buffer.getvalue())
+    return sorted(pickled)
 
 
 def is_from_sb3(path: Path) -> bool:

@@ -1,10 +1,10 @@
 """What a saved agent holds beyond plain data: schedules, and the classes that a file may name."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from stable_baselines3.common.policies import ActorCriticCnnPolicy, ActorCriticPolicy, MultiInputActorCriticPolicy
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor, FlattenExtractor, NatureCNN
+from stable_baselines3.common.torch_layers import CombinedExtractor, FlattenExtractor, NatureCNN
 from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, LinearSchedule
 
 from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
@@ -12,6 +12,7 @@ from dae.agent.policy import CnnPolicy, MlpPolicy, MultiInputPolicy
 from dae.errors import InvalidValue
 from dae.serialization import KINDS, Kind, NotData
 
+Registered = TypeVar("Registered", bound=type)
 REGISTERED: dict[str, type] = {
     cls.__name__: cls
     for cls in (
@@ -25,16 +26,16 @@ REGISTERED: dict[str, type] = {
 }
 
 
-def register(extractor: type[BaseFeaturesExtractor]) -> type[BaseFeaturesExtractor]:
-    """Let saved agents name this features extractor, so that they can be loaded without trusting the file.
+def register(cls: Registered) -> Registered:
+    """Let saved agents name this class (a features extractor, a policy, a layer), to be loaded without trusting files.
 
     Use it as a decorator, in the program that saves and in the one that loads.
     """
-    known = REGISTERED.get(extractor.__name__)
-    if known is not None and (known.__module__, known.__qualname__) != (extractor.__module__, extractor.__qualname__):
-        raise InvalidValue(f"the name {extractor.__name__} is taken by {known.__module__}.{known.__qualname__}")
-    REGISTERED[extractor.__name__] = extractor
-    return extractor
+    known = REGISTERED.get(cls.__name__)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise InvalidValue(f"the name {cls.__name__} is taken by {known.__module__}.{known.__qualname__}")
+    REGISTERED[cls.__name__] = cls
+    return cls
 
 
 def _class_name(cls: type) -> tuple[str]:

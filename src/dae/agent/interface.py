@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import stable_baselines3
 import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from dae.agent.policy import (
 )
 from dae.agent.rollout import Rollout
 from dae.agent.saving import SafeSaving
-from dae.agent.settings import check_model, check_policy_and_env, choose_estimator, resolve_defaults
+from dae.agent.settings import check_model, check_policy_and_env, choose_estimator, resolve_defaults, whole_seed
 from dae.catalog import describe, estimator_names
 from dae.errors import InvalidValue, nearest
 from dae.hyperparameters import PPOOptions
@@ -41,15 +42,18 @@ _OPTIONS = [field.name for field in dataclasses.fields(PPOOptions)]
 
 
 class Credit(NamedTuple):
-    """What an agent thinks of the actions in a batch of states."""
+    """What an agent thinks of the actions in a batch of states; in a single state, the same without the first axis."""
 
     advantages: NDArray[np.float32]  # (N, A): Â(s, ·)
     values: NDArray[np.float32]  # (N,): V̂(s)
     probabilities: NDArray[np.float32]  # (N, A): π(·|s)
 
 
-class PPOInterface(SafeSaving, OnPolicyAlgorithm):
-    """PPO without its algorithm, which is in `dae.agent.ppo`."""
+class PPOInterface(SafeSaving, stable_baselines3.PPO):
+    """PPO without its algorithm, which is in `dae.agent.ppo`.
+
+    It is a `stable_baselines3.PPO` for whoever asks `isinstance`; nothing of that class itself runs but `learn`.
+    """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
         "MlpPolicy": MlpPolicy,
@@ -94,7 +98,7 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         advantage: str | type[AdvantageEstimator] | AdvantageEstimator | None = None,
         **options: Any,
     ) -> None:
-        check_policy_and_env(policy, env, _init_setup_model)
+        check_policy_and_env(policy, env, _init_setup_model, self.policy_aliases)
         for name in options:
             if name not in _OPTIONS:
                 known = [*inspect.signature(type(self).__init__).parameters, *_OPTIONS]
@@ -131,7 +135,9 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         self.clip_range = settings.pop("clip_range")
         self.normalize_advantage: bool = settings.pop("normalize_advantage")
         own = {name: settings.pop(name) for name in _OPTIONS} | options
-        super().__init__(
+        # Not PPO's own `__init__`: its assertions on minibatches hold for shuffled steps only (`check_model` has ours).
+        OnPolicyAlgorithm.__init__(
+            self,
             policy=policy,
             env=env,
             use_sde=use_sde,
@@ -141,7 +147,7 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
             policy_kwargs=policy_kwargs,
             verbose=verbose,
             device=device,
-            seed=seed,
+            seed=whole_seed(seed),
             _init_setup_model=False,
             supported_action_spaces=(spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary),
             **settings,
@@ -208,6 +214,8 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         progress_bar: bool = False,
     ) -> "PPOInterface":
         """Train for at least `total_timesteps` steps, counted over all environments."""
+        if self.env is None:
+            raise InvalidValue("the agent has no environment: pass it one, PPO.load(..., env=env) or set_env(env)")
         anew = reset_num_timesteps or self.num_timesteps == 0
         n_envs = self.n_envs * parallel.size()
         if anew and total_timesteps <= self.n_steps * n_envs and self.lr_schedule(0.0) == 0:
@@ -231,13 +239,21 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
         """Return actions for observations; `action_masks` tells which are allowed, as in sb3-contrib."""
         if action_masks is None:
             return super().predict(observation, state, episode_start, deterministic)
-        self.policy.set_training_mode(False)
-        tensors, vectorized = self.policy.obs_to_tensor(observation)
+        tensors, vectorized = self._tensors(observation)
         masks = self._masks(action_masks, tensors)
         with torch.no_grad():
             actions = self.policy.choose(tensors, masks, deterministic=deterministic)
         chosen = actions.cpu().numpy().reshape((-1, *(self.action_space.shape or ()))).astype(self.action_space.dtype)
         return (chosen if vectorized else chosen.squeeze(axis=0)), state
+
+    def _tensors(self, observations: NDArray[Any] | dict[str, NDArray[Any]]) -> tuple[PyTorchObs, bool]:
+        """Return observations as a batch of tensors, and whether they were a batch already."""
+        if isinstance(observations, tuple):
+            raise InvalidValue(
+                "observations are a tuple: gymnasium's reset returns an observation and information; take the first"
+            )
+        self.policy.set_training_mode(False)
+        return self.policy.obs_to_tensor(observations)
 
     def _masks(self, masks: NDArray[Any], observations: PyTorchObs) -> Tensor:
         """Return masks as a tensor (N, A), or refuse them."""
@@ -260,7 +276,7 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
     def advantages(
         self, observations: NDArray[Any] | dict[str, NDArray[Any]], action_masks: NDArray[Any] | None = None
     ) -> Credit:
-        """Return Â(s, ·), V̂(s) and π(·|s) of a batch of observations: which actions matter, and how much.
+        """Return Â(s, ·), V̂(s) and π(·|s) of one observation or a batch: which actions matter, and how much.
 
         An action that is made of several choices has Â and π for each option of each choice, one choice after the
         other; its advantage is the sum over its choices.
@@ -271,16 +287,13 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
                 f"advantage={self.advantage!r} does not model the advantages of all actions; train with "
                 f"{', '.join(able[:-1])} or {able[-1]}"
             )
-        self.policy.set_training_mode(False)
-        tensors: PyTorchObs
-        tensors, vectorized = self.policy.obs_to_tensor(observations)
-        if not vectorized:
-            raise InvalidValue("observations must be a batch: add a first axis, observation[None]")
+        tensors, vectorized = self._tensors(observations)
         masks = None if action_masks is None else self._masks(action_masks, tensors)
         with torch.no_grad():
             log_probs, values, critic = self.policy.critic_outputs(tensors, masks)
             advantages = self.estimator.advantages(critic, values, log_probs.exp())
-        return Credit(*(x.cpu().numpy() for x in (advantages, values, log_probs.exp())))
+        credit = [x.cpu().numpy() for x in (advantages, values, log_probs.exp())]
+        return Credit(*(credit if vectorized else [x.squeeze(axis=0) for x in credit]))
 
     def _excluded_save_params(self) -> list[str]:
         # The schedule is made from `learning_rate`; the program that loads decides where events are written.

@@ -155,7 +155,7 @@ class PPO(PPOInterface):
         statistics: list[Tensor] = []
         broken = torch.zeros((), dtype=torch.bool, device=self.device)
         stop = False
-        for _ in range(self.n_epochs):
+        for epoch in range(self.n_epochs):
             for batch in self._minibatches():
                 heads = evaluate(batch.observations, batch.actions, batch.masks).shaped(*batch.shape)
                 estimate = self.estimator(heads, batch)
@@ -175,6 +175,8 @@ class PPO(PPOInterface):
                 guarded_step(self.policy.optimizer, broken)
             self._n_updates += 1
             if stop:
+                if self.verbose >= 1:
+                    print(f"Early stopping at step {epoch} due to reaching max kl: {float(measured[0]):.2f}")
                 break
         self._require_finite_update(broken)
         self._log_update(torch.stack(statistics), clip_range)
@@ -248,6 +250,8 @@ class PPO(PPOInterface):
             self.logger.record("train/std", torch.exp(self.policy.log_std).mean().item())
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/clip_range", clip_range)
+        if self.clip_range_vf is not None:
+            self.logger.record("train/clip_range_vf", self.clip_range_vf(self._current_progress_remaining))
         if self.estimator.info.takes_correction:
             self.logger.record("train/correction", self.estimator.correction)
             self.logger.record("train/control_weight", float(self.estimator.control_weight))

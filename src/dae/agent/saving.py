@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -82,7 +83,14 @@ class SafeSaving(BaseAlgorithm):
             settings = {name: value for name, value in settings.items() if name not in LAST_SEEN}
         policy = getattr(self.policy, "_orig_mod", self.policy)  # what torch.compile has wrapped
         optimizer = self.policy.optimizer.state_dict()
-        write_agent(path, settings, policy.state_dict(), optimizer, self.estimator.options, self.estimator.state())
+        estimator = self.estimator
+        pickled = write_agent(path, settings, policy.state_dict(), optimizer, estimator.options, estimator.state())
+        if pickled:
+            warnings.warn(
+                f"the saved agent has pickled parts ({', '.join(pickled)}), so that PPO.load needs trust=True: "
+                f"{_instead_of_pickling(pickled)}",
+                stacklevel=2,
+            )
 
     @classmethod
     def load(
@@ -152,6 +160,19 @@ class SafeSaving(BaseAlgorithm):
             super().set_parameters(load_path_or_dict, exact_match=exact_match, device=device)
         except RuntimeError as error:  # PyTorch's, about names and shapes
             raise WrongWeights(f"the weights belong to another network: {one_line(error)}") from error
+
+
+def _instead_of_pickling(names: list[str]) -> str:
+    """Say how these settings could be written as data."""
+    schedules = [name for name in names if name in _SCHEDULED]
+    classes = [name for name in names if name in ("policy_class", "policy_kwargs")]
+    others = [name for name in names if name not in (*schedules, *classes)]
+    ways = [
+        (schedules, f"a number or stable_baselines3.common.utils.LinearSchedule as {' and '.join(schedules)}"),
+        (classes, f"dae.agent.register for the classes of {' and '.join(classes)}"),
+        (others, f"save(..., exclude={others})"),
+    ]
+    return f"to avoid it, use {'; '.join(way for apply, way in ways if apply)}"
 
 
 def _saved_estimator(name: Any, file: AgentFile) -> AdvantageEstimator:

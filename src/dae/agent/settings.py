@@ -1,6 +1,8 @@
 """PPO's arguments: their defaults, and the checks of their values."""
 
+import operator
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -12,7 +14,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from dae.agent import parallel
 from dae.agent.policy import acts_in_its_own_way
 from dae.catalog import DAE, GAE, EstimatorInfo, default_settings
-from dae.errors import InvalidValue
+from dae.errors import InvalidValue, nearest
 from dae.hyperparameters import Hyperparameters, PPOOptions, check_arguments, or_schedule
 from dae.rules import POSITIVE, optional, require
 
@@ -48,14 +50,25 @@ def choose_estimator(action_space: spaces.Space[Any], policy: type[BasePolicy], 
     return GAE.name
 
 
-def check_policy_and_env(policy: Any, env: Any, complete: bool) -> None:
+def check_policy_and_env(policy: Any, env: Any, complete: bool, names: Iterable[str]) -> None:
     """Refuse arguments that no agent can be made with, not even one without networks."""
     if not isinstance(policy, str | type):
         raise InvalidValue(f"policy is {policy!r}: it must be a name such as 'MlpPolicy', or a class")
+    if isinstance(policy, str) and policy not in names:
+        hint = nearest(policy, names, f"choose one of {', '.join(names)}, or pass a class")
+        raise InvalidValue(f"policy {policy!r} is not known{hint}")
     if not isinstance(env, str | gym.Env | VecEnv | None):
         raise InvalidValue(f"env is {env!r}: it must be an id such as 'CartPole-v1', an environment or a VecEnv")
     if env is None and complete:
         raise InvalidValue("env is None: an agent needs an environment to know its observation and action spaces")
+
+
+def whole_seed(seed: Any) -> int | None:
+    """Return a seed as Python's own integer, which its generators insist on; NumPy's are what programs often have."""
+    try:
+        return None if seed is None else operator.index(seed)
+    except TypeError:
+        raise InvalidValue(f"seed is {seed!r}: it must be an integer or None") from None
 
 
 def check_observations(space: spaces.Space[Any]) -> None:

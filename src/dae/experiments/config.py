@@ -1,12 +1,13 @@
 """The settings of `dae train`: those of a run, and where and how often its files are written."""
 
 import dataclasses
+import importlib.util
 import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dae.envs import import_module_of, require_trust
 from dae.errors import UserError, one_line
@@ -28,6 +29,8 @@ class TrainConfig(RunSettings):
     """CPU threads of PyTorch; 0 leaves the choice to it."""
     checkpoint_seconds: float = ruled(60.0, NOT_NEGATIVE)
     """Seconds between checkpoints."""
+    track: Literal["tensorboard", "wandb", "none"] = "tensorboard"
+    """Where losses, scores and speed are logged: as events in the run's folder, also to Weights & Biases, nowhere."""
     pictures: bool = True
     """Draw the learning curve and record an episode at the end."""
     tag: str = ruled("", TAG)
@@ -48,6 +51,11 @@ class TrainConfig(RunSettings):
     @property
     def folder(self) -> Path:
         return self.resume or self.out / self.name
+
+    def require_consistent(self) -> None:
+        super().require_consistent()
+        if self.track == "wandb" and importlib.util.find_spec("wandb") is None:
+            raise UserError("track is 'wandb', which is not installed: pip install 'dae-rl[track]', or use tensorboard")
 
 
 _NAMES = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in ("config", "resume", "trust"))

@@ -25,7 +25,7 @@ from dae.serialization import BadData, parse_json
 SCHEMA = 1
 _LARGEST = 2**20  # bytes of config.json and status.json
 _SIGNS = {"config.json", "status.json", "monitor.csv"}
-_NOT_RUNS = {"checkpoints", "best", "tensorboard"}
+_NOT_RUNS = {"checkpoints", "best", "tensorboard", "wandb"}
 
 
 class RunConfig(NamedTuple):
@@ -47,6 +47,7 @@ class RunFolder:
         self.evaluations = path / "evaluations.csv"
         self.best = Checkpoints(path / "best")  # the agent with the best evaluation
         self.tensorboard = path / "tensorboard"
+        self.wandb = path / "wandb"
         self.curve = path / "learning_curve.png"
         self.film = path / "episode.gif"
         self.error = path / "error.txt"

@@ -17,6 +17,15 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 
+def numbers_of(key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]]) -> dict[str, float]:
+    """Return what is to be drawn of the values that an agent logs."""
+    return {
+        name: float(value)
+        for name, value in key_values.items()
+        if isinstance(value, Real | np.generic) and "tensorboard" not in (key_excluded.get(name) or ())
+    }
+
+
 class EventWriter(KVWriter):
     """Writes the numbers that an agent logs to a new file in a folder."""
 
@@ -28,12 +37,9 @@ class EventWriter(KVWriter):
         self._add(file_version="brain.Event:2")
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
-        numbers = [
-            Summary.Value(tag=name, simple_value=float(value))
-            for name, value in key_values.items()
-            if isinstance(value, Real | np.generic) and "tensorboard" not in (key_excluded.get(name) or ())
-        ]
-        self._add(step=step, summary=Summary(value=numbers))
+        numbers = numbers_of(key_values, key_excluded).items()
+        values = [Summary.Value(tag=name, simple_value=value) for name, value in numbers]
+        self._add(step=step, summary=Summary(value=values))
 
     def _add(self, **content: Any) -> None:
         self._records.write(Event(wall_time=time.time(), **content).SerializeToString())

@@ -104,7 +104,7 @@ class FolderRecorder(Recorder):
         self._shown = 0.0
 
     def _writers(self) -> list[KVWriter]:
-        return [EventWriter(self._folder.tensorboard)]
+        return [] if self._config.track == "none" else [EventWriter(self._folder.tensorboard)]
 
     def _write(self, episodes: list[Ended]) -> None:
         for score, length, seconds, frames in episodes:

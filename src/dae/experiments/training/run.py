@@ -20,6 +20,7 @@ from dae.experiments.training.finishing import play_on
 from dae.experiments.training.recorder import FolderRecorder, Recorder
 from dae.experiments.training.state import Counters, require_as_many_processes, restore, share_checkpoint
 from dae.experiments.training.summary import describe_scores, draw_pictures, next_steps
+from dae.experiments.training.tracking import tracked
 from dae.runs import Checkpoint, FolderLost, RunFolder, State
 from dae.terminal.boundary import announce
 from dae.terminal.signals import Stopped, StopSignals
@@ -94,8 +95,10 @@ def _stop(session: _Session, stopped: Stopped) -> int:
     except (OSError, FolderLost) as error:
         announce(f"the last checkpoint could not be written: {one_line(error)}")
     saved = session.folder.checkpoints.newest_frames()
+    tracking = "" if session.config.track == TrainConfig.track else f" --track {session.config.track}"
     session.recorder.say(
         f"\nstopped by {stopped}; it continues at frame {saved:,} with: dae train --resume {session.folder.path}"
+        f"{tracking}"
     )
     return stopped.exit_code
 
@@ -176,7 +179,9 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
     elif agent is None:
         agent = make_model(share, env)
     exact = config.family.can_be_restored(config.env_id, **config.env_options)
+    writers = held.enter_context(tracked(config, folder)) if parallel.rank() == 0 else []
     recorder = (FolderRecorder if parallel.rank() == 0 else Recorder)(config, folder, agent, counters)
+    agent.logger.output_formats += writers
     evaluator = Evaluator(config, folder, agent, counters, recorder)
     checkpointer = Checkpointer(config, agent, counters, recorder, exact=exact)
     signals = StopSignals(at_once=parallel.size() == 1)

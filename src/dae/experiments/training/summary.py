@@ -39,10 +39,8 @@ def draw_pictures(settings: RunSettings, folder: RunFolder, model: PPO) -> list[
 
 def next_steps(folder: RunFolder) -> str:
     """Say what to do with a finished run."""
-    return (
-        f"next: dae play {folder.path}     watch it and measure it over many episodes\n"
-        f"      tensorboard --logdir {folder.tensorboard}"
-    )
+    play = f"next: dae play {folder.path}     watch it and measure it over many episodes"
+    return f"{play}\n      tensorboard --logdir {folder.tensorboard}" if folder.tensorboard.exists() else play
 
 
 def draw_learning_curve(settings: RunSettings, folder: RunFolder, episodes: Episodes) -> None:
