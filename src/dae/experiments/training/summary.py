@@ -26,8 +26,8 @@ def draw_pictures(settings: RunSettings, folder: RunFolder, model: PPO) -> list[
         draw_learning_curve(settings, folder, episodes)
         lines.append(f"learning curve   {folder.curve}")
     try:
-        record_episode(model, settings, folder.film, seed=settings.seed)
-        lines.append(f"an episode       {folder.film}")
+        film = record_episode(model, settings, folder.film, seed=settings.seed)
+        lines.append(f"an episode       {film.path} ({film})")
     except CannotRecord as reason:
         lines.append(f"no recording: {reason}")
     return lines
