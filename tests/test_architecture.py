@@ -86,6 +86,19 @@ def test_light_imports_load_neither_torch_nor_numba(statement: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_help_of_no_command_waits_for_libraries_that_only_work_needs() -> None:
+    code = """
+import contextlib, io, sys
+from dae.cli import COMMANDS, main
+for name in COMMANDS:
+    with contextlib.redirect_stdout(io.StringIO()) as text, contextlib.suppress(SystemExit):
+        main([name, "--help"])
+    assert f"usage: dae {name}" in text.getvalue(), name
+    assert not {"torch", "numba", "stable_baselines3", "matplotlib"} & set(sys.modules), name
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_rooms_that_the_readme_names_are_there_after_importing_the_package() -> None:
     subprocess.run([sys.executable, "-c", "import dae; dae.core.center; dae.theory.chain"], check=True)
 

@@ -39,8 +39,8 @@ COMMANDS = {
     ),
     "play": Command(
         "Measure a trained agent over many episodes, and record one.",
-        "dae.experiments.play:PlayConfig",
-        "dae.experiments.play:play",
+        "dae.experiments.play.config:PlayConfig",
+        "dae.experiments.play.run:play",
     ),
     "runs": Command(
         "List the runs in a folder: state, frames, score, speed.",

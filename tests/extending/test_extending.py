@@ -155,7 +155,9 @@ def test_a_family_plays_and_reports(tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     folder = toy(tmp_path / "runs", "--advantage", "running-mean").folder
     assert main(["play", str(folder), "--episodes", "3"]) == 0
-    assert re.search(r"an episode that scored .*\.gif", capsys.readouterr().out)
+    told = capsys.readouterr().out
+    assert "Toy/Walk-v0, 896 frames of training, 3 stochastic episodes: " in told
+    assert re.search(r"an episode \(\d+ steps?, score .*\.gif", told)
     assert list((folder / "play").glob("*.gif"))
 
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "report")]) == 0

@@ -16,7 +16,7 @@ import numpy as np
 
 import dae
 import dae.cli
-import dae.experiments.play
+import dae.experiments.play.run
 import dae.experiments.sweep.driver
 import dae.experiments.synthetic.run
 import dae.experiments.training.run

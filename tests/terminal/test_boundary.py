@@ -1,5 +1,6 @@
 """Errors that are the user's to solve become one line; bugs keep their traceback."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from dae.errors import InUse, InvalidValue, UserError
 from dae.experiments.training.run import train
 from dae.terminal.boundary import exit_code_of
 from dae.terminal.signals import Stopped
-from tests.experiments.small import BREAKOUT, small
+from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, small
 
 
 def raising(error: BaseException) -> Callable[[], int]:
@@ -43,6 +44,35 @@ def test_what_the_user_can_solve_is_one_line(
 def test_a_bug_keeps_its_traceback(bug: type[Exception]) -> None:
     with pytest.raises(bug):
         exit_code_of(raising(bug("ours")))
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_warning_is_one_line_without_its_place_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command() -> int:
+        for _ in range(2):
+            warnings.warn("\x1b[33mWARN: it is\nout of date\x1b[0m", DeprecationWarning, stacklevel=1)
+        warnings.warn("nothing is learned", stacklevel=1)
+        return 3
+
+    shown_by_python = warnings.showwarning
+    assert exit_code_of(command) == 3
+    assert capsys.readouterr().err == "dae: it is out of date\ndae: nothing is learned\n"
+    assert warnings.showwarning is shown_by_python
+    monkeypatch.setattr("sys.warnoptions", ["always"])
+    with warnings.catch_warnings(record=True) as seen:
+        exit_code_of(command)
+    assert [warning.category for warning in seen] == [DeprecationWarning, DeprecationWarning, UserWarning]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_of_an_environment_are_lines_for_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "CartPole-v0", *CARTPOLE[1:], *ALWAYS, "--frames", "300", "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == (
+        "dae: The environment CartPole-v0 is out of date. You should consider upgrading to version `v1`.\n"
+    )
 
 
 @pytest.mark.parametrize("bug", [ValueError, TypeError, AttributeError])

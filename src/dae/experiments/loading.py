@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dae.agent import PPO
 
 AGENT = "agent.zip"  # the part of a checkpoint that holds the agent
+NORMALIZATION = "normalization.json"  # that which holds the statistics of normalised environments
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,14 @@ class Run:
 
         An environment whose id names a module is made by importing that module.
         """
-        from dae.experiments.normalization import NORMALIZATION, make_playing_env
+        from dae.experiments.normalization import make_playing_env
 
-        return make_playing_env(self.config, n_envs, seed, self._checkpoint.parts.get(NORMALIZATION), **options)
+        return make_playing_env(self.config, n_envs, seed, self.statistics, **options)
+
+    @property
+    def statistics(self) -> bytes | None:
+        """The statistics that observations and rewards were normalised with, if they were."""
+        return self._checkpoint.parts.get(NORMALIZATION)
 
 
 def load_run(path: str | Path, *, best: bool = False) -> Run:

@@ -13,8 +13,6 @@ from dae.errors import UserError
 from dae.runs import RunSettings
 from dae.serialization import BadData, from_bytes, to_bytes
 
-NORMALIZATION = "normalization.json"  # the part of a checkpoint that holds the statistics
-
 
 def normalized(settings: RunSettings, env: VecEnv) -> VecEnv:
     """Wrap environments that train as the settings ask for it."""

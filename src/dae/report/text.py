@@ -8,6 +8,7 @@ from dae.catalog import describe
 from dae.envs import families
 from dae.number_text import count_text, decimals_for, with_error
 from dae.paper import Score
+from dae.terminal.text import plural as plural
 
 METRICS = {"overall": "Overall", "last": "Last"}
 
@@ -66,10 +67,6 @@ def printed_text(score: Score | None) -> str:
 def listed(names: Sequence[str]) -> str:
     """Write names one after the other: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def plural(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def slug(text: str) -> str:

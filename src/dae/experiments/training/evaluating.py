@@ -12,9 +12,9 @@ from dae.agent import PPO, parallel
 from dae.agent.saving import LAST_SEEN
 from dae.envs.snapshots import set_generators, take_generators
 from dae.experiments.config import TrainConfig
-from dae.experiments.loading import AGENT
+from dae.experiments.loading import AGENT, NORMALIZATION
 from dae.experiments.measuring import MOST_ENVS, TooLong, measure
-from dae.experiments.normalization import NORMALIZATION, make_playing_env, take_statistics
+from dae.experiments.normalization import make_playing_env, take_statistics
 from dae.experiments.training.recorder import Recorder
 from dae.experiments.training.state import Counters
 from dae.runs import Checkpoint, RunFolder

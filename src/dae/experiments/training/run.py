@@ -10,6 +10,7 @@ from dae.agent import PPO, NotFiniteError, parallel
 from dae.errors import InUse, UserError, one_line
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import load_run
+from dae.experiments.normalization import take_statistics
 from dae.experiments.provenance import made_with
 from dae.experiments.training.building import make_env, make_model, share_of
 from dae.experiments.training.callback import TrainingCallback
@@ -126,15 +127,16 @@ def _fail(session: _Session, error: BaseException) -> int:
 def _conclude(session: _Session) -> int:
     """Print and draw the results. The run is finished: an error here does not change that."""
     print(describe_scores(session.config, session.folder.read_episodes(), session.recorder.seconds), flush=True)
-    code = _draw(session.config, session.folder, session.agent) if session.config.pictures else 0
+    statistics = take_statistics(session.agent.env)
+    code = _draw(session.config, session.folder, session.agent, statistics) if session.config.pictures else 0
     print(next_steps(session.folder), flush=True)
     return code
 
 
-def _draw(config: TrainConfig, folder: RunFolder, agent: PPO) -> int:
+def _draw(config: TrainConfig, folder: RunFolder, agent: PPO, statistics: bytes | None) -> int:
     folder.require_plain()
     try:
-        print("\n".join(draw_pictures(config, folder, agent)), flush=True)
+        print("\n".join(draw_pictures(config, folder, agent, statistics)), flush=True)
     except Stopped as stopped:
         print(f"\nstopped by {stopped}; the run is finished, and the same command draws its pictures", flush=True)
         return stopped.exit_code
@@ -162,7 +164,8 @@ def _look_at_finished(folder: RunFolder, config: TrainConfig) -> int:
     if not config.pictures or folder.curve.exists():
         return 0
     with StopSignals():
-        return _draw(config, folder, load_run(folder.path).model)
+        run = load_run(folder.path)
+        return _draw(config, folder, run.model, run.statistics)
 
 
 def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) -> _Session:

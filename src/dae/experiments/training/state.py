@@ -19,9 +19,8 @@ from dae.agent.saving import LAST_SEEN
 from dae.envs.snapshots import set_generators, take_generators
 from dae.errors import UserError, one_line
 from dae.experiments.config import TrainConfig
-from dae.experiments.loading import AGENT, load_agent
+from dae.experiments.loading import AGENT, NORMALIZATION, load_agent
 from dae.experiments.normalization import (
-    NORMALIZATION,
     restore_statistics,
     see_again,
     take_statistics,

@@ -22,16 +22,19 @@ def describe_scores(settings: RunSettings, episodes: Episodes, seconds: float) -
     return f"{first}\nscore at the start {start:.2f}, at the end {episodes.last:.2f}, overall {episodes.overall:.2f}"
 
 
-def draw_pictures(settings: RunSettings, folder: RunFolder, model: PPO) -> list[str]:
-    """Draw and record what there is to see; return a line for each."""
+def draw_pictures(settings: RunSettings, folder: RunFolder, model: PPO, statistics: bytes | None) -> list[str]:
+    """Draw and record what there is to see; return a line for each.
+
+    `statistics` are those of environments that are normalised.
+    """
     lines = []
     episodes = folder.read_episodes()
     if len(episodes):
         draw_learning_curve(settings, folder, episodes)
         lines.append(f"learning curve   {folder.curve}")
     try:
-        record_episode(model, settings, folder.film, seed=settings.seed)
-        lines.append(f"an episode       {folder.film}")
+        film = record_episode(model, settings, folder.film, seed=settings.seed, statistics=statistics)
+        lines.append(f"an episode       {film.path} ({film})")
     except CannotRecord as reason:
         lines.append(f"no recording: {reason}")
     return lines
@@ -52,6 +55,19 @@ def draw_learning_curve(settings: RunSettings, folder: RunFolder, episodes: Epis
     dot = {"marker": "o"} if len(middles) == 1 else {}
     draw_between(axes, middles, means, low, high, colour=look["colour"], label="mean score of episodes", **dot)
     axes.fill_between([], [], [], color=look["colour"], alpha=0.2, lw=0, label="middle 80 % of the episodes")
+    evaluations = folder.read_evaluations()
+    if len(evaluations):
+        axes.errorbar(
+            evaluations.frames,
+            evaluations.scores,
+            np.nan_to_num(evaluations.errors),
+            color="black",
+            lw=1.0,
+            marker="o",
+            ms=3,
+            capsize=2,
+            label="evaluations, ± standard error",
+        )
     axes.set_title(
         plain(f"{settings.env} · {describe(settings.advantage).label}, {settings.network} · seed {settings.seed}"),
         fontsize=11,

@@ -1,0 +1,79 @@
+"""`dae play`: find the run, measure its agent, record an episode."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dae.envs import require_trust
+from dae.errors import UserError
+from dae.experiments.film import CannotRecord, record_episode
+from dae.experiments.loading import Run, load_run
+from dae.experiments.measuring import MOST_ENVS, measure
+from dae.experiments.play.config import PlayConfig
+from dae.runs import RunFolder, find_runs
+from dae.runs.listing import ListingConfig, list_runs
+from dae.terminal.progress import WorkProgress
+from dae.terminal.text import plural
+
+_MOST_STEPS = 1_000_000  # of each environment
+Scores = NDArray[np.float64]
+
+
+def play(config: PlayConfig) -> int:
+    """Print mean ± standard error of the scores, and write a film."""
+    run = load_run(_find_run(config.run), best=config.best)
+    require_trust(run.config.env, run.folder.path, trust=config.trust)
+    if config.out is None:
+        run.folder.require_plain()
+    model = run.model
+    scores, lengths = _measure(run, config)
+    how = "greedy" if config.greedy else "stochastic"
+    error = f" ± {scores.std(ddof=1) / np.sqrt(len(scores)):.2f} (mean ± standard error)" if len(scores) > 1 else ""
+    print(
+        f"{run.config.env}, {plural(model.num_timesteps * run.config.family.frames_per_step, 'frame')} of training, "
+        f"{plural(len(scores), f'{how} episode')}: score {scores.mean():.2f}{error}, "
+        f"length {plural(round(float(lengths.mean())), 'step')}",
+        flush=True,
+    )
+    if config.film != "none":
+        path = (config.out or run.folder.path / "play") / f"episode-{how}-seed-{config.seed}.{config.film}"
+        try:
+            film = record_episode(
+                model, run.config, path, seed=config.seed, greedy=config.greedy, statistics=run.statistics
+            )
+            print(f"an episode ({film}): {film.path}")
+        except CannotRecord as reason:
+            print(f"no recording: {reason}")
+    return 0
+
+
+def _find_run(path: Path) -> Path:
+    """Return the folder of the run to play: the one named, or the only one below it."""
+    if RunFolder(path).exists:
+        return path
+    found = [folder.path for folder in find_runs([path])]
+    if len(found) > 1:
+        list_runs(ListingConfig(path))
+        raise UserError(f"{path} holds {len(found)} runs: name one of them, such as dae play {found[0]}")
+    if found and found[0] != path:
+        print(f"the only run in {path}: {found[0]}")
+        return found[0]
+    return path
+
+
+def _measure(run: Run, config: PlayConfig) -> tuple[Scores, Scores]:
+    """Return the scores and lengths of some episodes."""
+    env = run.make_env(min(config.episodes, MOST_ENVS), config.seed)
+    with WorkProgress(config.episodes, 0, "episodes") as progress:
+        scores, lengths = measure(
+            run.model,
+            env,
+            config.episodes,
+            greedy=config.greedy,
+            most_steps=_MOST_STEPS,
+            watch=lambda ended, steps: progress.update(ended, "playing", plural(steps, "step")),
+        )
+        progress.update(config.episodes, "playing", plural(int(lengths.sum()), "step"))
+    env.close()
+    return scores, lengths
