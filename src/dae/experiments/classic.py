@@ -12,6 +12,7 @@ from dae.catalog import colour_of
 from dae.files import write_atomically
 from dae.pictures import draw_band, new_figure, save_figure
 from dae.runs import Episodes, RunFolder, RunSettings
+from dae.text import plural
 
 BINS = 20  # of a curve; an area is their mean, a final return the mean of the last tenth of the frames
 OURS, THEIRS = "default", "sb3"
@@ -200,7 +201,7 @@ def draw(comparison: Comparison, *paths: Path) -> None:
                 curve = comparison.curves[task][name]
                 error = curve.std(0, ddof=1) / np.sqrt(len(curve)) if len(curve) > 1 else np.zeros(BINS)
                 draw_band(axes, x, curve.mean(0), error, label=LABELS[name], **line)
-        axes.set_title(f"{task[0]}, {task[1]} env{'s' * (task[1] > 1)}", fontsize=9)
+        axes.set_title(f"{task[0]}, {plural(task[1], 'env')}", fontsize=9)
         axes.tick_params(labelsize=7)
     for axes in panels[-columns:]:
         axes.set_xlabel("frames (thousands)", fontsize=8)

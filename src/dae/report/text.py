@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dae.catalog import describe
 from dae.envs import families
 from dae.paper import Score
+from dae.text import plural as plural  # for all of the report
 
 METRICS = {"overall": "Overall", "last": "Last"}
 
@@ -63,10 +64,6 @@ def score_text(score: Score | None, *, printed: bool = False) -> str:
 def listed(names: Sequence[str]) -> str:
     """Write names one after the other: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def plural(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def slug(text: str) -> str:

@@ -20,6 +20,7 @@ from dae.files import read_file
 from dae.runs import State, Status, make_folder
 from dae.runs.settings import require_same
 from dae.terminal.signals import Stopped, StopSignals
+from dae.text import plural
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_STOP = 120.0
@@ -79,7 +80,7 @@ class _Sweep:
 
     def run(self) -> int:
         """Go on until every run has finished or failed."""
-        print(f"{len(self._jobs)} runs in {self._config.out}, {self._launcher.slots()} at a time", flush=True)
+        print(f"{plural(len(self._jobs), 'run')} in {self._config.out}, {self._launcher.slots()} at a time", flush=True)
         # Signals are noted, and handled between two checks of the runs: never while a run is being started.
         with StopSignals(at_once=False) as signals:
             try:
@@ -122,7 +123,10 @@ class _Sweep:
             return
         job.deaths = 0 if job.run.folder.checkpoints.newest_frames() > job.frames_at_start else job.deaths + 1
         if job.deaths > self._config.retries:
-            job.state, job.problem = "failed", f"died {job.deaths} times without making progress (exit code {code})"
+            job.state, job.problem = (
+                "failed",
+                f"died {plural(job.deaths, 'time')} without making progress (exit code {code})",
+            )
 
     def _start_waiting(self) -> None:
         free = self._launcher.slots() - sum(job.state == "running" for job in self._jobs)
@@ -161,7 +165,7 @@ class _Sweep:
 
     def _conclude(self) -> int:
         failed = [job for job in self._jobs if job.state == "failed"]
-        print(f"{len(self._jobs) - len(failed)} of {len(self._jobs)} runs finished, in {self._config.out}")
+        print(f"{len(self._jobs) - len(failed)} of {plural(len(self._jobs), 'run')} finished, in {self._config.out}")
         for job in failed:
             print(f"dae: {job.run.name} failed: {job.problem}; log: {job.run.folder.log}", file=sys.stderr)
         summary = suites()[self._config.suite].summary if self._config.suite else ""

@@ -8,6 +8,7 @@ from dae.catalog import colour_of, describe
 from dae.experiments.synthetic.config import SyntheticConfig
 from dae.experiments.synthetic.results import Results
 from dae.pictures import draw_band, new_figure, save_figure
+from dae.text import plural
 
 
 def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
@@ -29,7 +30,8 @@ def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
     left.legend(frameon=False)
     shown = ", mean and one standard error" if config.seeds > 1 else ""
     figure.suptitle(
-        f"Chain of {config.states} states, {_seeds(config)}{shown}; the policy's loss is a {config.policy_loss}",
+        f"Chain of {plural(config.states, 'state')}, {plural(config.seeds, 'seed')}{shown}; "
+        f"the policy's loss is a {config.policy_loss}",
         fontsize=10,
         color="0.35",
     )
@@ -41,8 +43,8 @@ def summarize(config: SyntheticConfig, results: Results) -> str:
     end = config.iterations
     stations = [i for i in (50, 200, 500) if i < end] + [end]
     told = [
-        f"Chain of {config.states} states, γ {config.gamma:g}, {end} iterations, the policy's loss a "
-        f"{config.policy_loss} over steps, {_seeds(config)}"
+        f"Chain of {plural(config.states, 'state')}, γ {config.gamma:g}, {plural(end, 'iteration')}, "
+        f"the policy's loss a {config.policy_loss} over steps, {plural(config.seeds, 'seed')}"
         + (" (mean ± standard error)." if config.seeds > 1 else ".")
     ]
     final = {}
@@ -74,7 +76,3 @@ def _compare(dae: np.ndarray, gae: np.ndarray) -> str:
         f"GAE's policy is ahead until iteration {behind[-1] + 1} (by {lead[best]:.1f} at most, at iteration "
         f"{best + 1}), DAE's from then on."
     )
-
-
-def _seeds(config: SyntheticConfig) -> str:
-    return "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
