@@ -1,6 +1,7 @@
 """The settings of a sweep, and the runs that they stand for."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -8,13 +9,18 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import tyro
 
+from dae.catalog import estimator_names
 from dae.envs import SB3_PRESET, families, family_of
 from dae.errors import UserError, nearest
 from dae.experiments.config import TrainConfig, parse
+from dae.experiments.sweep.seeds import SEEDS, SEEDS_WORDS, Seeds
 from dae.paper import ABLATION, REFERENCE
 from dae.rules import COUNT, EACH_ONCE, NOT_NEGATIVE, check_fields, optional, ruled
 from dae.runs import RunFolder
-from dae.terminal.options import one_of, option_name
+from dae.terminal.options import choice, one_of, option_name, optional_words
+
+_NETWORKS = list(dict.fromkeys(name for family in families() for name in family.network_names))
+_PRESETS = list(dict.fromkeys(name for family in families() for name in family.presets))
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class Grid:
     envs: tuple[str, ...]
     advantages: tuple[str, ...] = ("dae", "gae")
     networks: tuple[str, ...] = ("baseline",)
-    seeds: int = 1
+    seeds: Seeds = 1
     preset: str = "paper"
     settings: tuple[str, ...] = ()
     of_env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # settings of single environments
@@ -93,23 +99,33 @@ def suites() -> dict[str, Suite]:
 
 @dataclass(frozen=True)
 class SweepConfig:
-    """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on."""
+    """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on.
 
-    suite: Annotated[str, tyro.conf.Positional, one_of(suites())] = ""
+    dae sweep minatar --seeds 5 --networks baseline --dry-run
+    dae sweep --envs CartPole-v1 Acrobot-v1 --seeds 10 --settings frames=200K
+    """
+
+    suite: Annotated[str, tyro.conf.Positional, one_of(suites()), optional_words(choice(suites()))] = ""
     """The paper's experiments, by family; its ablation; small problems (classic); a quick test (smoke); or --envs."""
-    envs: tuple[str, ...] = ruled((), EACH_ONCE)
+    envs: Annotated[tuple[str, ...], optional_words("ENV ...")] = ruled((), EACH_ONCE)
     """Environments, in place of the suite's."""
-    advantages: tuple[str, ...] = ruled((), EACH_ONCE)
+    advantages: Annotated[
+        tuple[Annotated[str, one_of(estimator_names())], ...], optional_words(f"{choice(estimator_names())} ...")
+    ] = ruled((), EACH_ONCE)
     """Estimators, in place of the suite's (without a suite: dae gae)."""
-    networks: tuple[str, ...] = ruled((), EACH_ONCE)
+    networks: Annotated[tuple[Annotated[str, one_of(_NETWORKS)], ...], optional_words(f"{choice(_NETWORKS)} ...")] = (
+        ruled((), EACH_ONCE)
+    )
     """Networks, in place of the suite's (without a suite: baseline)."""
-    seeds: int | None = ruled(None, optional(COUNT, "for the suite's"))
-    """Seeds of each combination, in place of the suite's (without a suite: 1)."""
+    seeds: Annotated[Seeds | None, SEEDS_WORDS, optional_words("SEEDS")] = ruled(
+        None, optional(SEEDS, "for the suite's")
+    )
+    """Seeds, in place of the suite's (without a suite: 1): 5 for five, 0 3 4 for these, 10-19 for a range."""
     first_seed: int = ruled(0, NOT_NEGATIVE)
-    """The first seed; the others follow it."""
-    preset: str | None = None
+    """The first seed, if --seeds says how many."""
+    preset: Annotated[str | None, one_of(_PRESETS), optional_words(choice(_PRESETS))] = None
     """Preset of the runs, in place of the suite's (without a suite: paper)."""
-    settings: tuple[str, ...] = ()
+    settings: Annotated[tuple[str, ...], optional_words("NAME=VALUE ...")] = ()
     """Settings of all runs, as of `dae train`: frames=500K actors=128."""
     launcher: Literal["local", "ray"] = "local"
     """What trains the runs: processes on this machine, or a Ray cluster (all nodes must share the run folders)."""
@@ -119,7 +135,7 @@ class SweepConfig:
     """Cores, and threads, of each run."""
     gpus_per_run: float = ruled(0.0, NOT_NEGATIVE)
     """GPUs of each run, with Ray; a fraction lets runs share one."""
-    ray_address: str | None = None
+    ray_address: Annotated[str | None, optional_words("ADDRESS")] = None
     """Address of a Ray cluster, or auto for one that runs on this machine; without it a local one is started."""
     retries: int = ruled(2, NOT_NEGATIVE)
     """How often a run that died (was killed, ran out of memory) is started again without making progress."""
@@ -162,13 +178,26 @@ class SweepConfig:
                 raise UserError(f"{name} is what the suite {self.suite!r} compares: it cannot be replaced; use --envs")
         if self.gpus_per_run and self.launcher != "ray":
             raise UserError(f"gpus_per_run is {self.gpus_per_run:g}: only --launcher ray can assign GPUs")
+        if self.first_seed and isinstance(self.seeds, tuple):
+            raise UserError(f"first_seed is {self.first_seed}: it has no meaning if --seeds names the seeds")
         for text in self.settings:
             name, sign, _ = text.partition("=")
+            name = name.replace("-", "_")
             if not sign or name in _THE_SWEEPS_OWN:
                 raise UserError(f"settings has {text!r}: it must be NAME=VALUE, with NAME not set by the sweep")
+            if name not in _SETTINGS:
+                hint = nearest(name, _SETTINGS, "dae train --help lists them")
+                raise UserError(f"settings has {text!r}: {name!r} is not a setting{hint}")
+
+    def seeds_of(self, grid: Grid) -> Sequence[int]:
+        """Return the seeds of a grid: those that are named, or as many as it has from the first one on."""
+        if isinstance(grid.seeds, tuple):
+            return grid.seeds
+        return range(self.first_seed, self.first_seed + grid.seeds)
 
 
 _THE_SWEEPS_OWN = ("env", "advantage", "network", "preset", "seed", "out", "config", "resume", "threads")
+_SETTINGS = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in _THE_SWEEPS_OWN)
 
 
 @dataclass(frozen=True)
@@ -194,9 +223,10 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
     """
     parsed: dict[tuple[Any, ...], TrainConfig] = {}
     planned = []
-    most = max(grid.seeds for grid in config.grids)
-    for seed, grid in product(range(most), config.grids):
-        if seed >= grid.seeds:
+    most = max(len(config.seeds_of(grid)) for grid in config.grids)
+    for place, grid in product(range(most), config.grids):
+        seeds = config.seeds_of(grid)
+        if place >= len(seeds):
             continue
         for env, network, advantage in product(grid.envs, grid.networks, grid.advantages):
             words = _words(config, grid, env, network, advantage)
@@ -204,8 +234,8 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
             kind = family_of(env).name, *words
             if kind not in parsed:
                 parsed[kind] = parse([env, *words])
-            number = config.first_seed + seed
-            run = PlannedRun((env, *words, "--seed", str(number)), replace(parsed[kind], env=env, seed=number))
+            seed = seeds[place]
+            run = PlannedRun((env, *words, "--seed", str(seed)), replace(parsed[kind], env=env, seed=seed))
             check_fields(run.config)
             run.config.require_consistent()
             planned.append(run)
