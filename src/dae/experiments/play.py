@@ -1,8 +1,8 @@
 """`dae play`: how well a trained agent plays, and what it thinks while it does."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
@@ -16,15 +16,21 @@ from dae.experiments.film import CannotRecord, record_episode
 from dae.experiments.loading import load_run
 from dae.rules import COUNT, ruled
 from dae.runs.settings import SEED
+from dae.terminal.options import optional_words
+from dae.text import plural
 
 _MOST_STEPS = 1_000_000  # of each environment
 
 
 @dataclass(frozen=True)
 class PlayConfig:
-    """Measure a trained agent over many episodes, and record one."""
+    """Measure a trained agent over many episodes, and record one.
 
-    run: tyro.conf.Positional[Path]
+    dae play runs/CartPole-v1/dae-baseline/seed-0
+    dae play runs/CartPole-v1/dae-baseline/seed-0 --episodes 500 --greedy
+    """
+
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """Folder of the run."""
     episodes: int = ruled(100, COUNT)
     """Episodes to play."""
@@ -34,7 +40,7 @@ class PlayConfig:
     """Seed of the environments."""
     film: Literal["gif", "mp4", "none"] = "gif"
     """What to record an episode as."""
-    out: Path | None = field(default=None)
+    out: Annotated[Path | None, optional_words("FOLDER")] = None
     """Folder for the film; by default `play` in the run's folder."""
 
 
@@ -55,9 +61,10 @@ def play(config: PlayConfig) -> int:
     assert isinstance(scores, list)
     how = "greedy" if config.greedy else "stochastic"
     error = f" ± {np.std(scores, ddof=1) / np.sqrt(len(scores)):.2f} (mean ± standard error)" if len(scores) > 1 else ""
+    frames = run.model.num_timesteps * run.config.family.frames_per_step
     print(
-        f"{run.config.env}, {run.model.num_timesteps:,} frames of training, {len(scores)} {how} "
-        f"episode{'s' * (len(scores) > 1)}: score {np.mean(scores):.2f}{error}, length {np.mean(lengths):.0f}"
+        f"{run.config.env}, {plural(frames, 'frame')} of training, {plural(len(scores), f'{how} episode')}: "
+        f"score {np.mean(scores):.2f}{error}, length {np.mean(lengths):.0f}"
     )
     if config.film != "none":
         path = (config.out or config.run / "play") / f"episode-{how}-seed-{config.seed}.{config.film}"

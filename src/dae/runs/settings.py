@@ -16,7 +16,7 @@ from dae.envs import SB3_PRESET, Family, families, family_of
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
 from dae.rules import Rule, check_fields, require, ruled
-from dae.terminal.options import COUNT_WORD, one_of
+from dae.terminal.options import COUNT_WORD, one_of, optional_words
 
 Settings = TypeVar("Settings", bound="RunSettings")
 _SHORT = reprlib.Repr()  # a file's values may be nested too deeply to be shown
@@ -31,7 +31,7 @@ DEVICE = Rule("auto, cpu, mps, cuda or cuda:N", lambda name: bool(re.fullmatch(r
 class _Chosen:
     """What is trained, and how much."""
 
-    env: tyro.conf.Positional[str] = ruled("", ENV_ID)
+    env: Annotated[str, tyro.conf.Positional, optional_words("ENV")] = ruled("", ENV_ID)
     """Environment: MinAtar/Breakout-v1, CartPole-v1 or any other gymnasium id with discrete actions."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""
@@ -98,7 +98,8 @@ class RunSettings(_Varied, Hyperparameters, _Chosen):
         if self.implementation == "sb3" and self.advantage != "gae":
             raise InvalidValue(f"implementation is 'sb3': it has only advantage 'gae', not {self.advantage!r}")
         fitting = self.family.network_names
-        require("network", self.network, Rule(f"{' or '.join(fitting)} for {self.env}", lambda name: name in fitting))
+        rule = f"{' or '.join(fitting)} for {self.env}{nearest(self.network, fitting)}"
+        require("network", self.network, Rule(rule, lambda name: name in fitting))
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings by name."""
