@@ -38,7 +38,7 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
     recorder.flush()
     if completed < config.frames:
         recorder.say(
-            f"the finishing phase ended after {plural(frames - trained, 'frame')} more, its limit: "
+            f"the finishing phase ended after {plural(frames - trained, 'more frame')}, its limit: "
             f"completed episodes hold {completed:,} of {plural(config.frames, 'frame')}"
         )
     return frames - trained
