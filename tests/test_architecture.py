@@ -11,7 +11,7 @@ import dae
 
 PACKAGE = Path(dae.__file__).parent
 # What everyone may use: a few small modules that know nothing of the rooms.
-TOOLS = {"errors", "files", "lazy", "number_text", "rules", "serialization"}
+TOOLS = {"errors", "files", "lazy", "rules", "serialization", "text"}
 FACTS = {"catalog", "hyperparameters", "paper"}
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(TOOLS, TOOLS),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import dae
+from dae.cli import main
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -15,14 +16,18 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([command, *arguments], capture_output=True, text=True, check=False)
 
 
-def test_version() -> None:
-    assert run("version").stdout == f"dae-rl {dae.__version__}\n"
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version").stdout == f"dae-rl {dae.__version__}\n"
+    for word in ("version", "-V"):
+        assert main([word]) == 0
+        assert capsys.readouterr().out == f"dae-rl {dae.__version__}\n"
 
 
 def test_help_lists_the_commands() -> None:
     result = run("--help")
     assert result.returncode == 0
     assert "theory" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("gamma", ["0", "0.9", "1"])
@@ -73,3 +78,46 @@ def test_an_unknown_command_gets_one_line_with_a_remedy(word: str, message: str)
     assert result.stdout == ""
     assert result.stderr.startswith(message)
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["trian"], "'trian' is not a command; did you mean train?"),
+        (["train", "CartPole-v1", "--preset", "quikc"], "preset is 'quikc': .*; did you mean quick?"),
+        (["train", "CartPole-v1", "--advantage", "daee"], "advantage='daee' is not known; .*; did you mean dae?"),
+        (["train", "CartPole-v1", "--network", "wdie"], "network is 'wdie': .*; did you mean wide?"),
+        (["train", "CartPole-v1", "--fraems=5K"], "--fraems is not an option of dae train; did you mean --frames?"),
+        (["sweep", "smoke", "--launcher", "rya"], "--launcher is 'rya': .*; did you mean ray?"),
+        (["sweep", "smoke", "--settings", "fraems=500K"], "settings has 'fraems=500K': .*; did you mean frames?"),
+        (["sweep", "smoke", "--settings", "batch-sise=5"], "settings has .*; did you mean batch_size?"),
+        (["report", "--axes", "frames"], "--axes is not an option of dae report; did you mean --axis?"),
+        (["synthetic", "--methods", "dea"], "--methods is 'dea': .*; did you mean dae?"),
+        (["completion", "fsh"], "shell is 'fsh': it must be one of bash, zsh, fish; did you mean fish?"),
+    ],
+)
+def test_a_misspelt_name_gets_one_line_with_what_was_meant(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert re.fullmatch("dae: " + message.replace("?", "\\?") + "\n", told.err), told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("below", ["", "a/b"])
+@pytest.mark.parametrize(
+    "words", [["train", "CartPole-v1"], ["sweep", "smoke"], ["play", "nowhere"], ["synthetic"], ["report", "."]]
+)
+def test_a_file_in_place_of_the_results_is_refused_before_any_work(
+    words: list[str], below: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    assert main([*words, "--out", str(file / below)]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == f"dae: {file} cannot be a folder, because a file is in its place: choose another --out\n"
+    assert file.read_text() == "mine"

@@ -2,7 +2,8 @@
 
 import sys
 from importlib import import_module
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from dae import __version__
 from dae.errors import UserError, nearest
@@ -11,6 +12,9 @@ from dae.terminal.boundary import exit_code_of
 from dae.terminal.extensions import import_extensions
 from dae.terminal.options import read_options
 from dae.terminal.output import lasting_output
+
+if TYPE_CHECKING:
+    from dae.terminal.completion import CompletionConfig
 
 
 class Command(NamedTuple):
@@ -48,19 +52,24 @@ COMMANDS = {
         "dae.runs.listing:list_runs",
     ),
     "synthetic": Command(
-        "Run the paper's chain experiment: estimated against true advantages.",
+        "Run the paper's chain experiment: estimated and true advantages.",
         "dae.experiments.synthetic.config:SyntheticConfig",
         "dae.experiments.synthetic.run:run",
     ),
     "report": Command(
-        "Summarise finished runs: tables, statistics and figures beside the paper's, and a page with all of it.",
+        "Summarise finished runs: tables, figures, statistics, and a page.",
         "dae.report.command:ReportConfig",
         "dae.report.command:report",
     ),
     "theory": Command(
-        "Print a worked case: what the paper's losses converge to on a random finite MDP.",
+        "Print what the paper's losses converge to on a small random MDP.",
         "dae.theory.worked_case:WorkedCase",
         "dae.theory.worked_case:print_worked_case",
+    ),
+    "completion": Command(
+        "Print a script that lets bash, zsh or fish complete all this.",
+        "dae.terminal.completion:CompletionConfig",
+        "dae.cli:print_completion",
     ),
 }
 
@@ -72,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not arguments or arguments[0] in ("-h", "--help"):
             print(_help())
             return 0
-        if arguments[0] == "version":
+        if arguments[0] in ("version", "--version", "-V"):
             print(f"dae-rl {__version__}")
             return 0
         return exit_code_of(lambda: _run(*arguments))
@@ -86,10 +95,34 @@ def _run(name: str, *arguments: str) -> int:
     options = _load(COMMANDS[name].options)
     config = read_options(options, f"dae {name}", arguments) if isinstance(options, type) else options(list(arguments))
     check_fields(config)
+    if not getattr(config, "resume", None):  # which has its own folder
+        _require_folder(getattr(config, "out", None))
     if hasattr(config, "require_consistent"):
         config.require_consistent()
     code: int = _load(COMMANDS[name].run)(config)
     return code
+
+
+def print_completion(config: "CompletionConfig") -> int:
+    """Print the script for a shell, with the estimators, presets and other choices that there are now."""
+    from dae.terminal.completion import SCRIPTS, Completions, completions_of
+
+    commands = {name: completions_of(_options_class(command)) for name, command in COMMANDS.items()}
+    print(SCRIPTS[config.shell]({**commands, "version": Completions({}, ())}), end="")
+    return 0
+
+
+def _options_class(command: Command) -> type:
+    options = _load(command.options)
+    found: type = options if isinstance(options, type) else get_type_hints(options)["return"]
+    return found
+
+
+def _require_folder(path: Path | None) -> None:
+    """Refuse a place for results that a file already takes, before any work is done for it."""
+    taken = next((place for place in (path, *path.parents) if place.exists()), None) if path else None
+    if taken and not taken.is_dir():
+        raise UserError(f"{taken} cannot be a folder, because a file is in its place: choose another --out")
 
 
 def _load(place: str) -> Any:
@@ -98,7 +131,7 @@ def _load(place: str) -> Any:
 
 
 def _help() -> str:
-    lines = [f"  {name:11}{command.summary}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:12}{command.summary}" for name, command in COMMANDS.items()]
     return "\n".join(
         [
             "usage: dae COMMAND [OPTIONS]",
@@ -106,7 +139,7 @@ def _help() -> str:
             "Direct Advantage Estimation.",
             "",
             *lines,
-            f"  {'version':11}Print the version.",
+            f"  {'version':12}Print the version.",
             "",
             "Run dae COMMAND --help for its options.",
         ]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dae.catalog import colour_of, describe
 from dae.files import write_atomically
-from dae.number_text import count_text
+from dae.text import count_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

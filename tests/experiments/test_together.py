@@ -62,7 +62,7 @@ def test_two_processes_make_one_run_that_resumes_exactly(tmp_path: Path) -> None
     plain, stopped = (small(tmp_path / name, *words) for name in ("plain", "stopped"))
     assert Pair(plain, tmp_path / "plain.txt").wait() == [0, 0]
     told = (tmp_path / "plain.txt").read_text()
-    assert told.count("2 processes of 1 threads") == told.count("score at the start") == 1
+    assert told.count("2 processes of 1 thread,") == told.count("mean score in the first") == 1
     folder = RunFolder(plain.folder)
     assert folder.read_status().state == "finished"
     assert sum(int(length) for _, length, _ in outcome(folder)[1]) >= 3000

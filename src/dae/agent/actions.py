@@ -19,6 +19,7 @@ from torch import Tensor
 
 from dae.core import center
 from dae.errors import InvalidValue, one_line
+from dae.text import plural
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ def require_masks(masks: NDArray[np.bool_], choices: Choices) -> None:
     """Refuse masks that do not fit the actions, or leave no option."""
     if masks.shape[-1] != choices.total:
         raise InvalidValue(
-            f"action_masks gave {masks.shape[-1]} values: it must give one for each of {choices.total} options"
+            f"action_masks gave {plural(masks.shape[-1], 'value')}: it must give one for each of "
+            f"{plural(choices.total, 'option')}"
         )
     starts = np.cumsum((0, *choices.sizes[:-1]))
     empty = np.argwhere(~np.logical_or.reduceat(masks, starts, axis=-1))

@@ -37,6 +37,7 @@ from dae.agent.settings import check_model, check_policy_and_env, choose_estimat
 from dae.catalog import describe, estimator_names
 from dae.errors import InvalidValue, nearest
 from dae.hyperparameters import PPOOptions
+from dae.text import plural
 
 _OPTIONS = [field.name for field in dataclasses.fields(PPOOptions)]
 
@@ -220,9 +221,9 @@ class PPOInterface(SafeSaving, stable_baselines3.PPO):
         n_envs = self.n_envs * parallel.size()
         if anew and total_timesteps <= self.n_steps * n_envs and self.lr_schedule(0.0) == 0:
             warnings.warn(
-                f"learn({total_timesteps}) covers one rollout ({self.n_steps} steps x {n_envs} environments), and "
-                "the learning rate falls to 0 within this call: nothing is learned; use more steps, or a constant "
-                "learning_rate",
+                f"learn({total_timesteps}) covers one rollout ({plural(self.n_steps, 'step')} x "
+                f"{plural(n_envs, 'environment')}), and the learning rate falls to 0 within this call: nothing is "
+                "learned; use more steps, or a constant learning_rate",
                 stacklevel=2,
             )
         super().learn(total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar)

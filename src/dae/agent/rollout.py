@@ -17,6 +17,7 @@ from dae.agent.actions import Choices
 from dae.agent.policy import Acted
 from dae.catalog import Batching
 from dae.errors import InvalidValue
+from dae.text import plural
 
 
 @dataclass
@@ -98,7 +99,7 @@ class Rollout:
 
     @property
     def _size(self) -> str:
-        return f"a rollout of {self.n_steps} steps x {self.n_envs} environments"
+        return f"a rollout of {plural(self.n_steps, 'step')} x {plural(self.n_envs, 'environment')}"
 
     @property
     def _too_large(self) -> InvalidValue:

@@ -17,6 +17,7 @@ from dae.catalog import DAE, GAE, EstimatorInfo, default_settings
 from dae.errors import InvalidValue, nearest
 from dae.hyperparameters import Hyperparameters, PPOOptions, check_arguments, or_schedule
 from dae.rules import POSITIVE, optional, require
+from dae.text import plural
 
 if TYPE_CHECKING:
     from dae.agent.interface import PPOInterface
@@ -149,15 +150,16 @@ def _check_batch_size(model: "PPOInterface") -> None:
     left_over = model.batch_size % length
     if rows and left_over and model.options.minibatches == "rows":
         warnings.warn(
-            f"batch_size={model.batch_size} is not a multiple of rows of {length} steps: advantage="
-            f"{model.advantage!r} trains on whole rows, so minibatches have {model.batch_size - left_over} frames",
+            f"batch_size={model.batch_size} is not a multiple of rows of {plural(length, 'step')}: advantage="
+            f"{model.advantage!r} trains on whole rows, so minibatches have "
+            f"{plural(model.batch_size - left_over, 'frame')}",
             stacklevel=5,
         )
     shuffled = not rows or (length == 1 and model.options.minibatches == "rows")
     if shuffled and frames % model.batch_size:
         warnings.warn(
-            f"batch_size={model.batch_size} does not divide the {frames} frames of a rollout "
-            f"(n_steps={model.n_steps} x {model.n_envs} environments): "
+            f"batch_size={model.batch_size} does not divide the {plural(frames, 'frame')} of a rollout "
+            f"(n_steps={model.n_steps} x {plural(model.n_envs, 'environment')}): "
             f"the last minibatch of an epoch has only {frames % model.batch_size}",
             stacklevel=5,
         )

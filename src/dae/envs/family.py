@@ -78,7 +78,8 @@ class Family:
     def preset(self, name: str) -> Mapping[str, Any]:
         """Return what a preset means here."""
         if name not in self.presets:
-            raise InvalidValue(f"preset is {name!r}: for {self.label} it must be one of {', '.join(self.presets)}")
+            known = f"{', '.join(self.presets)}{nearest(name, self.presets)}"
+            raise InvalidValue(f"preset is {name!r}: for {self.label} it must be one of {known}")
         return self.presets[name]
 
     def paper_name(self, env_id: str) -> str | None:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from dae.catalog import colour_of
 from dae.files import write_atomically
-from dae.number_text import count_text, decimals_for, with_error
 from dae.pictures import count_axis, draw_band, new_figure, save_figure, score_axis
 from dae.runs import Episodes, RunFolder, RunSettings
 from dae.runs.episodes import fill
+from dae.text import count_text, decimals_for, plural, with_error
 
 BINS = 20  # of a curve; an area is their mean, a final return the mean of the last tenth of the frames
 OURS, THEIRS = "default", "sb3"
@@ -190,7 +190,7 @@ def draw(comparison: Comparison, *paths: Path) -> None:
                 curve = comparison.curves[task][name]
                 error = curve.std(0, ddof=1) / np.sqrt(len(curve)) if len(curve) > 1 else np.zeros(BINS)
                 draw_band(axes, x, curve.mean(0), error, label=LABELS[name], **line)
-        axes.set_title(f"{task[0]}, {task[1]} env{'s' * (task[1] > 1)}", fontsize=9)
+        axes.set_title(f"{task[0]}, {plural(task[1], 'env')}", fontsize=9)
         lowest = place + columns >= len(comparison.tasks)
         count_axis(axes, comparison.frames[task], "frames" if lowest else "", fontsize=7)
         score_axis(axes, "" if place % columns else "return", fontsize=7)

@@ -1,5 +1,6 @@
 """The settings of `dae train`: those of a run, and where and how often its files are written."""
 
+import contextlib
 import dataclasses
 import importlib.util
 import json
@@ -7,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from dae.envs import import_module_of, require_trust
 from dae.errors import UserError, one_line
@@ -16,14 +17,21 @@ from dae.rules import NOT_NEGATIVE, Rule, ruled
 from dae.runs import RunFolder, RunSettings
 from dae.runs.settings import TAG, convert_settings, preset_settings, require_names
 from dae.serialization import BadData, parse_json
-from dae.terminal.options import parse_count, read_options
+from dae.terminal.options import optional_words, parse_count, parse_switch, read_options, read_or_help
 
 THREADS = Rule("in [0, 1024]", lambda n: 0 <= n <= 1024)
 
 
 @dataclass(frozen=True)
 class TrainConfig(RunSettings):
-    """Train an agent. Run the same command again to continue a run that was stopped."""
+    """Train an agent. Run the same command again to continue a run that was stopped.
+
+        dae train MinAtar/Breakout-v1 --preset quick
+        dae train CartPole-v1 --advantage gae --frames 100K --seed 1
+        dae train --resume runs/CartPole-v1/gae-baseline/seed-1
+
+    After ENV, --preset, --config or --resume, --help shows the values that they give to the options.
+    """
 
     threads: int = ruled(0, THREADS)
     """CPU threads of PyTorch; 0 leaves the choice to it."""
@@ -37,10 +45,10 @@ class TrainConfig(RunSettings):
     """A word for the name of the run's folder, to keep runs with different settings apart: lr=1e-4."""
     out: Path = field(default_factory=lambda: Path("runs"))
     """Folder that runs are kept in."""
-    config: Path | None = None
+    config: Annotated[Path | None, optional_words("FILE")] = None
     """TOML file (or a run's config.json) with any of these settings; options override it."""
-    resume: Path | None = None
-    """Continue the run in this folder, with its own settings."""
+    resume: Annotated[Path | None, optional_words("FOLDER")] = None
+    """Continue the run in this folder with its own settings."""
     trust: bool = False
     """Allow --resume and --config to name a module of yours to import (mymodule:MyEnv-v0)."""
 
@@ -59,22 +67,27 @@ class TrainConfig(RunSettings):
 
 
 _NAMES = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.name not in ("config", "resume", "trust"))
+_COMMAND = "dae train"
 _LARGEST = 2**20  # bytes of a file of settings
+_SWITCHES = tuple(f.name for f in dataclasses.fields(TrainConfig) if f.type is bool)
 _COUNTS = ("frames", "actors", "eval_every")  # which a file may hold as text: "500K"
 
 
 def parse(arguments: list[str]) -> TrainConfig:
     """Read the options of `dae train`; what is not given comes from the config file, then from the preset."""
-    without_help = [word for word in arguments if word not in ("-h", "--help")]
-    first = _read(without_help, TrainConfig())
+    return read_or_help(TrainConfig, _COMMAND, arguments, _resolve)
+
+
+def _resolve(words: list[str]) -> TrainConfig:
+    first = _read(words, TrainConfig())
     if first.resume is not None:
         stored = RunFolder(first.resume).read_config().settings
         _import_env(stored.env, first, first.resume)
-        return _read(arguments, TrainConfig(**stored.to_json()))
+        return _read(words, TrainConfig(**stored.to_json()))
     in_file = _read_file(first.config) if first.config is not None else {}
     _import_env(first.env or in_file.get("env", ""), first, first.config)
-    chosen = _read(without_help, TrainConfig(**in_file))
-    return _read(arguments, from_preset(chosen.env, chosen.advantage, chosen.preset, in_file))
+    chosen = _read(words, TrainConfig(**in_file))
+    return _read(words, from_preset(chosen.env, chosen.advantage, chosen.preset, in_file))
 
 
 def _import_env(env: str, given: TrainConfig, file: Path | None) -> None:
@@ -91,7 +104,7 @@ def from_preset(env: str, advantage: str, preset: str, settings: Mapping[str, An
 
 
 def _read(arguments: list[str], default: TrainConfig) -> TrainConfig:
-    return read_options(TrainConfig, "dae train", arguments, default)
+    return read_options(TrainConfig, _COMMAND, arguments, default)
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -121,11 +134,14 @@ def _parse_toml(content: bytes) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any, path: Path) -> Any:
-    """Return a value as JSON would have it: counts may be 500K, whole numbers 1e4, arguments a table."""
+    """Return a value as JSON would have it: counts may be 500K, whole numbers 1e4, switches yes, arguments a table."""
     if isinstance(value, dict) and name == "env_kwargs":
         return json.dumps(value, sort_keys=True)
     if value == "None":
         return None
+    if isinstance(value, str) and name in _SWITCHES:
+        with contextlib.suppress(ValueError):  # what is neither is refused with the rule of the setting
+            return parse_switch(value)
     if isinstance(value, str) and name in _COUNTS:
         try:
             return parse_count(value)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from dae.catalog import describe, rank_of
 from dae.envs import families
-from dae.number_text import count_text
 from dae.paper import Score
 from dae.report.reading import Axis, LeftOut, Result
 from dae.report.statistics import mean_and_error
 from dae.report.text import order, plural, span
 from dae.runs import RunSettings
 from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT
+from dae.text import count_text
 
 # Settings that name a cell, and settings that do not affect the result.
 _NOT_COMPARED = WITHOUT_EFFECT | {"env", "advantage", "network"}

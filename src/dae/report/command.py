@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -14,9 +15,13 @@ from dae.terminal.progress import WorkProgress
 
 @dataclass(frozen=True)
 class ReportConfig:
-    """Summarise finished runs: tables, statistics and figures beside the paper's, and a page with all of it."""
+    """Summarise finished runs: tables, statistics and figures beside the paper's, and a page with all of it.
 
-    runs: tyro.conf.Positional[tuple[Path, ...]] = (Path("runs"),)
+    dae report
+    dae report runs other-runs --out report
+    """
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUNS ...")] = (Path("runs"),)
     """Folders that runs are kept in."""
     axis: Axis = "frames"
     """What curves are drawn against: all frames, or only those of completed episodes, as probably in the paper."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from dae.catalog import describe, set_by_the_paper
 from dae.hyperparameters import as_settings
-from dae.number_text import count_text
 from dae.paper import PAIR, Score, paper_games, paper_scores
 from dae.report.cells import Cell, Cells, differences
 from dae.report.statistics import Estimate, probability_of_improvement
 from dae.report.text import listed, method_name, plural
+from dae.text import count_text
 
 
 @dataclass(frozen=True)

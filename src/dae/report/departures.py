@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dae.envs import families
-from dae.number_text import count_text
 from dae.report.cells import Cell, Cells
 from dae.report.text import domain_name, span
 from dae.runs import RunSettings
 from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT, preset_settings
+from dae.text import count_text
 
 # These are reported with the sizes, or name the cell.
 _NOT_SETTINGS = WITHOUT_EFFECT | {"env", "advantage", "network", "frames", "actors"}

@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
-from dae.number_text import count_text
 from dae.report.comparing import Comparison
 from dae.report.normalising import Normalised
 from dae.report.statistics import Estimate
 from dae.report.tables import Entry, Table
 from dae.report.text import domain_name, method_name, number, span
+from dae.text import count_text
 
 
 def iqm_table(normalised: Normalised) -> Table:

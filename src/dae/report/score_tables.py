@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 from dae.envs import family_of
-from dae.number_text import count_text
 from dae.paper import Score, paper_games, paper_scores
 from dae.report.cells import Cell, Cells, differences, summary_of
 from dae.report.provenance import made_alike
@@ -20,6 +19,7 @@ from dae.report.text import (
     score_text,
     slug,
 )
+from dae.text import count_text
 
 
 def short_names(envs: list[str]) -> dict[str, str]:

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from dae.catalog import describe
 from dae.envs import families
-from dae.number_text import count_text, decimals_for, with_error
 from dae.paper import Score
-from dae.terminal.text import plural as plural
+from dae.text import (
+    count_text,
+    decimals_for,
+    plural as plural,  # for all of the report
+    with_error,
+)
 
 METRICS = {"overall": "Overall", "last": "Last"}
 

@@ -21,6 +21,7 @@ from dae.runs.lock import FolderLock
 from dae.runs.records import Provenance, State, Status
 from dae.runs.settings import RunSettings
 from dae.serialization import BadData, parse_json
+from dae.text import plural
 
 SCHEMA = 1
 _LARGEST = 2**20  # bytes of config.json and status.json
@@ -111,7 +112,7 @@ class RunFolder:
         episodes = read_episodes(self.monitor, whole=True)
         expected = self.read_status().episodes
         if expected is not None and expected != len(episodes):
-            raise UserError(f"its monitor.csv has {len(episodes):,} episodes, its status.json {expected:,}")
+            raise UserError(f"its monitor.csv has {plural(len(episodes), 'episode')}, its status.json {expected:,}")
         return episodes
 
     def make(self) -> None:

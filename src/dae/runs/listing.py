@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -11,9 +12,13 @@ from dae.runs.folder import RunFolder, find_runs
 
 @dataclass(frozen=True)
 class ListingConfig:
-    """List the runs in a folder: state, frames, frames that a resume would continue at, score, speed."""
+    """List the runs in a folder: state, frames, frames that a resume would continue at, score, speed.
 
-    folder: tyro.conf.Positional[Path] = Path("runs")
+    dae runs
+    dae runs runs/CartPole-v1
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")] = Path("runs")
     """Folder that runs are kept in."""
 
 

@@ -17,7 +17,7 @@ from dae.envs import SB3_PRESET, Family, families, family_of, plain_id
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
 from dae.rules import COUNT, NATURAL, Rule, check_fields, require, ruled
-from dae.terminal.options import COUNT_WORD, KEYWORDS, is_json_object, one_of
+from dae.terminal.options import COUNT_WORD, KEYWORDS, is_json_object, one_of, optional_words
 
 Settings = TypeVar("Settings", bound="RunSettings")
 _SHORT = reprlib.Repr()  # a file's values may be nested too deeply to be shown
@@ -39,7 +39,7 @@ TAG = Rule(
 class _Chosen:
     """What is trained, and how much."""
 
-    env: tyro.conf.Positional[str] = ruled("", ENV_ID)
+    env: Annotated[str, tyro.conf.Positional, optional_words("ENV")] = ruled("", ENV_ID)
     """Environment: MinAtar/Breakout-v1, CartPole-v1, any other gymnasium id, or mymodule:MyEnv-v0 to import first."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""
@@ -138,7 +138,8 @@ class RunSettings(_Watched, _Varied, Hyperparameters, _Chosen):
         if self.implementation == "sb3" and self.advantage != "gae":
             raise InvalidValue(f"implementation is 'sb3': it has only advantage 'gae', not {self.advantage!r}")
         fitting = self.family.network_names
-        require("network", self.network, Rule(f"{' or '.join(fitting)} for {self.env}", lambda name: name in fitting))
+        rule = f"{' or '.join(fitting)} for {self.env}{nearest(self.network, fitting)}"
+        require("network", self.network, Rule(rule, lambda name: name in fitting))
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings by name."""

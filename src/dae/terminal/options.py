@@ -10,31 +10,34 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import tyro
-from tyro.constructors import PrimitiveConstructorSpec
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from dae.errors import UserError
+from dae.errors import UserError, nearest
+from dae.terminal.help import show_help
 
 Chosen = TypeVar("Chosen")
+UNSET: Any = tyro.MISSING_NONPROP  # in place of a default: the class's own
+_HELP = ("-h", "--help")
 
 
-def read_options(
-    what: Callable[..., Chosen], prog: str, arguments: Sequence[str], default: Any = tyro.MISSING_NONPROP
+def read_options(what: type[Chosen], prog: str, arguments: Sequence[str], default: Any = UNSET) -> Chosen:
+    """Build a dataclass with the options on a command line."""
+    return read_or_help(what, prog, arguments, lambda words: _read(what, prog, words, default))
+
+
+def read_or_help(
+    what: type[Chosen], prog: str, arguments: Sequence[str], read: Callable[[list[str]], Chosen]
 ) -> Chosen:
-    """Build a dataclass, or call a function, with the options on a command line."""
-    mistakes = io.StringIO()
+    """Read options with a function. If help is asked for, show it instead, with the values that these options give."""
+    words = [word for word in arguments if word not in _HELP]
+    if len(words) == len(arguments):
+        return read(words)
     try:
-        with contextlib.redirect_stderr(mistakes):
-            return tyro.cli(
-                what,
-                prog=prog,
-                args=_with_values(what, arguments),
-                default=default,
-                config=(tyro.conf.FlagConversionOff,),
-            )
-    except SystemExit as exit:
-        if not exit.code:  # help was asked for
-            raise
-        raise UserError(_in_one_line(mistakes.getvalue())) from exit
+        values = read(words)
+    except UserError:  # a mistake must not keep the help away
+        values = UNSET
+    show_help(prog, what, values, lambda: _parse(what, prog, ["--help"], values))
+    raise SystemExit(0)
 
 
 def option_name(field: str) -> str:
@@ -46,33 +49,92 @@ def option_name(field: str) -> str:
     return f"--{field.replace('_', '-')}"
 
 
-def _with_values(what: Callable[..., Any], arguments: Sequence[str]) -> list[str]:
-    """Expand a switch without a value: --dry-run is --dry-run True."""
-    fields = dataclasses.fields(what) if dataclasses.is_dataclass(what) else ()
-    switches = {option_name(field.name) for field in fields if field.type is bool}
+def optional_words(metavar: str) -> Any:
+    """Return how help shows an option that is usually not there."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint=if_given)
+
+
+def if_given(default: str) -> str:
+    """Say what a value is where help would say so, but nothing of one that is not there."""
+    return "" if default in ("", "''", "None") else f"(default: {default})"
+
+
+def _parse(what: type[Chosen], prog: str, words: list[str], default: Any) -> Chosen:
+    built: Chosen = tyro.cli(
+        what, prog=prog, args=words, default=default, config=(tyro.conf.FlagConversionOff,), registry=_REGISTRY
+    )
+    return built
+
+
+def _read(what: type[Chosen], prog: str, arguments: Sequence[str], default: Any) -> Chosen:
+    options = {option_name(field.name): field for field in dataclasses.fields(what)}  # type: ignore[arg-type]
+    switches = {name for name, field in options.items() if field.type is bool}
+    words, followers = _with_values(arguments, switches)
+    for word in words:
+        name = word.partition("=")[0].replace("_", "-")
+        if name.startswith("--") and name not in options:
+            raise UserError(f"{name} is not an option of {prog}{nearest(name, options, f'see {prog} --help')}")
+    mistakes = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(mistakes):
+            return _parse(what, prog, words, default)
+    except SystemExit as exit:
+        raise UserError(_in_one_line(mistakes.getvalue(), prog, followers)) from exit
+
+
+def _with_values(arguments: Sequence[str], switches: set[str]) -> tuple[list[str], dict[str, str]]:
+    """Write switches with their values: --dry-run is --dry-run yes, and --no-pictures is --pictures no.
+
+    Also return the words that followed a switch but cannot be its value, with the switch.
+    """
     words: list[str] = []
-    of_switch = False
+    followers: dict[str, str] = {}
+    waiting = ""  # the switch that has no value yet
     for word in arguments:
-        said = word.title()
-        if of_switch and said not in ("True", "False"):
-            words.append("True")
-        words.append(said if of_switch and said in ("True", "False") else word)
-        of_switch = word.replace("_", "-") in switches
-    return [*words, "True"] if of_switch else words
+        if waiting and word.lower() not in _SWITCH:
+            words.append("yes")
+            followers |= {} if word.startswith("-") else {word: waiting}
+        name = word.replace("_", "-")
+        opposite = name.replace("--no-", "--", 1)
+        waiting = name if name in switches else ""
+        words += [opposite, "no"] if opposite in switches - {name} else [word]
+    return ([*words, "yes"] if waiting else words), followers
 
 
-def _in_one_line(box: str) -> str:
-    """Return the first section of the box that tyro draws around a mistake, and what it thinks was meant."""
+def _in_one_line(box: str, prog: str, followers: dict[str, str]) -> str:
+    """Return what the box that tyro draws around a mistake says, in our words."""
     ruled = [re.sub(r"[╭╮╰╯│─]", "", line).strip(" |") for line in box.splitlines()[1:]]
     lines = ["" if set(line) <= set("+- ") else line for line in ruled]
     while lines and not lines[0]:
         lines.pop(0)
     mistake = " ".join(" ".join(lines[: lines.index("")] if "" in lines else lines).split())
-    meant = re.search(r"Perhaps you meant:\s+(--[\w-]+)", " ".join(lines))
-    return mistake + (f"; did you mean {meant.group(1)}?" if meant else "")
+    if found := re.fullmatch(r"invalid choice '(.*)' for argument '(.+)'\. Expected one of \((.*)\)\.?", mistake):
+        word, option, choices = found[1], found[2], re.findall(r"'(.*?)'", found[3])
+        return f"{option} is {word!r}: it must be one of {', '.join(choices)}{nearest(word, choices)}"
+    if found := re.fullmatch(r"Missing value for argument '(.+)'\. Expected .*", mistake):
+        return f"{found[1]} has no value: see {prog} --help"
+    if found := re.fullmatch(r"Unrecognized options: (.*)", mistake):
+        for word, switch in followers.items():
+            return f"{switch} is {word!r}: it must be {_SWITCH_RULE}"
+        return f"{found[1]!r} is more than {prog} takes: see {prog} --help"
+    return mistake.removeprefix("Error parsing ")
 
 
 # Kinds of values. ----------------------------------------------------------------------------------------------------
+
+
+_SWITCH = {
+    **dict.fromkeys(("yes", "true", "on", "1"), True),
+    **dict.fromkeys(("no", "false", "off", "0"), False),
+}
+_SWITCH_RULE = "yes or no (or true, false, on, off, 1, 0)"
+
+
+def parse_switch(text: str) -> bool:
+    """Read yes or no, or one of the other words for them, in any case."""
+    if text.lower() not in _SWITCH:
+        raise ValueError(f"{text!r} is not {_SWITCH_RULE}")
+    return _SWITCH[text.lower()]
 
 
 def parse_count(text: str) -> int:
@@ -105,11 +167,16 @@ COUNT_WORD: PrimitiveConstructorSpec[int] = PrimitiveConstructorSpec(
 )
 
 
+def choice(names: Iterable[str]) -> str:
+    """Write names as the choices of an option."""
+    return f"{{{','.join(dict.fromkeys(names))}}}"
+
+
 def one_of(names: Iterable[str]) -> PrimitiveConstructorSpec[str]:
     """Return a word that is shown as a choice; whether it is known is checked with the other settings."""
     return PrimitiveConstructorSpec(
         nargs=1,
-        metavar=f"{{{','.join(dict.fromkeys(names))}}}",
+        metavar=choice(names),
         instance_from_str=lambda words: words[0],
         is_instance=lambda value: isinstance(value, str),
         str_from_instance=lambda value: [value],
@@ -157,3 +224,20 @@ KEYWORDS: PrimitiveConstructorSpec[str] = PrimitiveConstructorSpec(
     is_instance=lambda value: isinstance(value, str),
     str_from_instance=lambda value: [value],
 )
+
+
+def _switches(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[bool] | None:
+    """Return how tyro reads what is True or False."""
+    if info.type is not bool:
+        return None
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="{yes,no}",
+        instance_from_str=lambda words: parse_switch(words[0]),
+        is_instance=lambda value: isinstance(value, bool),
+        str_from_instance=lambda value: ["yes" if value else "no"],
+    )
+
+
+_REGISTRY = ConstructorRegistry()
+_REGISTRY.primitive_rule(_switches)

@@ -20,7 +20,11 @@ from dae.theory.mdp import FiniteMDP, Floats
 
 @dataclass(frozen=True)
 class WorkedCase:
-    """Print a worked case: what the paper's losses converge to on a random finite MDP."""
+    """Print a worked case: what the paper's losses converge to on a random finite MDP.
+
+    dae theory
+    dae theory --seed 1 --gamma 0.5
+    """
 
     states: int = 5
     """States of the MDP; the last ends an episode and the one before it cannot be reached."""

@@ -57,6 +57,26 @@ def test_every_run_is_the_command_that_is_written_for_it(tmp_path: Path) -> None
         assert run.config.seed in (3, 4)
 
 
+@pytest.mark.parametrize(
+    ("words", "seeds"),
+    [
+        (["--seeds", "3"], [0, 1, 2]),
+        (["--seeds", "3", "--first-seed", "5"], [5, 6, 7]),
+        (["--seeds", "0", "7", "3"], [0, 7, 3]),
+        (["--seeds", "10-12"], [10, 11, 12]),
+        (["--seeds", "1", "10-11", "4"], [1, 10, 11, 4]),
+        (["--seeds", "7-7"], [7]),
+        (["--seeds=2"], [0, 1]),
+        ([], [0, 1]),
+    ],
+)
+def test_one_number_is_how_many_seeds_and_several_are_which(words: list[str], seeds: list[int]) -> None:
+    planned = planned_runs(read(["smoke", *words, "--advantages", "dae", "--envs", "MinAtar/Breakout-v1"]))
+    assert [run.config.seed for run in planned] == seeds
+    for run in planned:
+        assert parse(list(run.words)) == run.config
+
+
 @pytest.mark.parametrize("setting", ["minibatches=segments", "row_length=8", "correction=0.5"])
 def test_what_has_no_meaning_for_an_estimator_is_refused_before_anything_runs(
     setting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -109,7 +129,7 @@ def test_the_same_command_skips_what_is_finished_and_dry_run_says_so(
     assert main(["sweep", *words, "--dry-run"]) == 0
     told = capsys.readouterr().out
     assert "CartPole-v1 baseline dae" in told
-    assert "1 runs of 600 frames: 0 finished, 0 begun" in told
+    assert "1 run of 600 frames: 0 finished, 0 begun" in told
     assert "measured just now" in told
     assert not list(tmp_path.iterdir())
 
@@ -158,7 +178,7 @@ def test_a_worker_that_finds_the_folder_in_use_is_not_a_failure(
     monkeypatch.setattr("dae.experiments.training.run._is_finished", refuse_once)
     assert main(["sweep", *cartpoles(tmp_path / "runs", frames="600"), "--advantages", "dae"]) == 0
     assert marker.exists()
-    assert "1 of 1 runs finished" in capsys.readouterr().out
+    assert "1 of 1 run finished" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("forks")
@@ -190,7 +210,7 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
         (["smoke", "--seeds", "0"], "seeds is 0: it must be an integer of at least 1"),
         (["smoke", "--settings", "frames"], "settings has 'frames': it must be NAME=VALUE"),
         (["smoke", "--settings", "seed=3"], "settings has 'seed=3'"),
-        (["smoke", "--settings", "framez=3"], "--framez"),
+        (["smoke", "--settings", "framez=3"], "'framez' is not a setting; did you mean frames?"),
         (["smoke", "--settings", "gamma=high"], "gamma"),
         (["smoke", "--networks", "deep"], "network is 'deep': it must be baseline or wide for MinAtar/Asterix-v1"),
         (["--envs", "MinAtar/Brekout-v1"], "environment 'MinAtar/Brekout-v1' is not known; did you mean"),
@@ -199,6 +219,16 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
         (["smoke", "--gpus-per-run", "1"], "only --launcher ray can assign GPUs"),
         (["smoke", "--jobs", "-1"], "jobs is -1: it must be a number of at least 0"),
         (["smoke", "--settings", "frames="], "'' is not a whole number, such as 12345, 500K or 10M"),
+        (
+            ["smoke", "--seeds", "3", "4", "3"],
+            "seeds is (3, 4, 3): it must be an integer of at least 1 (how many seeds)",
+        ),
+        (["smoke", "--seeds"], "seeds is (): it must be"),
+        (["smoke", "--seeds", "1", "x"], "--seeds: 'x' is not a seed or a range"),
+        (["smoke", "--seeds", "9-4"], "--seeds: '9-4' is not a seed or a range"),
+        (["smoke", "--seeds", "0-4294967296"], "range of at most 100,000 seeds"),
+        (["smoke", "--seeds", "4294967296-4294967297"], "seed is 4294967296: it must be in [0, 2^32)"),
+        (["smoke", "--seeds", "1", "2", "--first-seed", "5"], "first_seed is 5: it has no meaning if --seeds names"),
         (["smkoe"], "suite is 'smkoe': it must be one of minatar, atari, ablation, classic, smoke"),
     ],
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from dae.experiments.film.episode import LARGEST, Episode, Moment, Thought
-from dae.terminal.text import ordinal, short_number
+from dae.text import ordinal, short_number
 
 _HEIGHT, _PANEL, _MARGIN = LARGEST[1], 330, 20
 _BACKGROUND, _TAKEN, _AXIS = (24, 24, 30), (54, 54, 68), (90, 90, 102)

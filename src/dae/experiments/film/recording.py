@@ -15,7 +15,7 @@ from dae.experiments.film.writing import FPS, CannotRecord, write_film
 from dae.experiments.normalization import make_playing_env
 from dae.files import replacing
 from dae.runs import RunSettings
-from dae.terminal.text import ordinal, plural, short_number
+from dae.text import ordinal, plural, short_number
 
 MOST_STEPS = 10_000  # some tens of seconds to play: an agent may keep the ball of Breakout in play for ever
 MOST_FRAMES = 500  # some 40 seconds to watch, and less than 2 MB of a MinAtar game

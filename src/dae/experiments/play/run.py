@@ -14,7 +14,7 @@ from dae.experiments.play.config import PlayConfig
 from dae.runs import RunFolder, find_runs
 from dae.runs.listing import ListingConfig, list_runs
 from dae.terminal.progress import WorkProgress
-from dae.terminal.text import plural
+from dae.text import plural
 
 _MOST_STEPS = 1_000_000  # of each environment
 Scores = NDArray[np.float64]

@@ -1,6 +1,6 @@
 """The settings of a sweep, and the runs that they stand for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -8,15 +8,20 @@ from typing import Annotated, Any, NamedTuple
 
 import tyro
 
+from dae.catalog import estimator_names
 from dae.envs import SB3_PRESET, families, family_of
 from dae.errors import UserError, nearest
 from dae.experiments.config import TrainConfig, parse
 from dae.experiments.sweep.grid import combinations, tag_of
 from dae.experiments.sweep.launching import Launching
 from dae.experiments.sweep.planned import PlannedRun, require_settings
+from dae.experiments.sweep.seeds import SEEDS, SEEDS_WORDS, Seeds
 from dae.paper import ABLATION, REFERENCE
-from dae.rules import COUNT, EACH_ONCE, NOT_NEGATIVE, check_fields, optional, ruled
-from dae.terminal.options import one_of, option_name
+from dae.rules import EACH_ONCE, NOT_NEGATIVE, check_fields, optional, ruled
+from dae.terminal.options import choice, one_of, option_name, optional_words
+
+_NETWORKS = list(dict.fromkeys(name for family in families() for name in family.network_names))
+_PRESETS = list(dict.fromkeys(name for family in families() for name in family.presets))
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Grid:
     envs: tuple[str, ...]
     advantages: tuple[str, ...] = ("dae", "gae")
     networks: tuple[str, ...] = ("baseline",)
-    seeds: int = 1
+    seeds: Seeds = 1
     preset: str = "paper"
     settings: tuple[str, ...] = ()
     of_env: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # settings of single environments
@@ -98,29 +103,40 @@ def suites() -> dict[str, Suite]:
 class _Swept:
     """What is trained."""
 
-    suite: Annotated[str, tyro.conf.Positional, one_of(suites())] = ""
+    suite: Annotated[str, tyro.conf.Positional, one_of(suites()), optional_words(choice(suites()))] = ""
     """The paper's experiments, by family; its ablation; small problems (classic); a quick test (smoke); or --envs."""
-    envs: tuple[str, ...] = ruled((), EACH_ONCE)
+    envs: Annotated[tuple[str, ...], optional_words("ENV ...")] = ruled((), EACH_ONCE)
     """Environments, in place of the suite's."""
-    advantages: tuple[str, ...] = ruled((), EACH_ONCE)
+    advantages: Annotated[
+        tuple[Annotated[str, one_of(estimator_names())], ...], optional_words(f"{choice(estimator_names())} ...")
+    ] = ruled((), EACH_ONCE)
     """Estimators, in place of the suite's (without a suite: dae gae)."""
-    networks: tuple[str, ...] = ruled((), EACH_ONCE)
+    networks: Annotated[tuple[Annotated[str, one_of(_NETWORKS)], ...], optional_words(f"{choice(_NETWORKS)} ...")] = (
+        ruled((), EACH_ONCE)
+    )
     """Networks, in place of the suite's (without a suite: baseline)."""
-    seeds: int | None = ruled(None, optional(COUNT, "for the suite's"))
-    """Seeds of each combination, in place of the suite's (without a suite: 1)."""
+    seeds: Annotated[Seeds | None, SEEDS_WORDS, optional_words("SEEDS")] = ruled(
+        None, optional(SEEDS, "for the suite's")
+    )
+    """Seeds, in place of the suite's (without a suite: 1): 5 for five, 0 3 4 for these, 10-19 for a range."""
     first_seed: int = ruled(0, NOT_NEGATIVE)
-    """The first seed; the others follow it."""
-    preset: str | None = None
+    """The first seed, if --seeds says how many."""
+    preset: Annotated[str | None, one_of(_PRESETS), optional_words(choice(_PRESETS))] = None
     """Preset of the runs, in place of the suite's (without a suite: paper)."""
-    settings: tuple[str, ...] = ()
+    settings: Annotated[tuple[str, ...], optional_words("NAME=VALUE ...")] = ()
     """Settings of all runs, as of `dae train`: frames=500K actors=128."""
-    grid: tuple[str, ...] = ()
+    grid: Annotated[tuple[str, ...], optional_words("NAME=A,B,C ...")] = ()
     """Settings with several values, in all combinations: learning_rate=1e-4,3e-4 epochs=4,6."""
 
 
 @dataclass(frozen=True)
 class SweepConfig(Launching, _Swept):
-    """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on."""
+    """Train a grid of runs. Run the same command again to continue: finished runs are skipped, others go on.
+
+    dae sweep minatar --seeds 5 --networks baseline --dry-run
+    dae sweep --envs CartPole-v1 Acrobot-v1 --seeds 10 --settings frames=200K
+    dae sweep --envs CartPole-v1 --advantages dae --grid learning_rate=1e-4,3e-4 epochs=4,6
+    """
 
     dry_run: bool = False
     """Print what would run and how long it would take, without starting anything."""
@@ -164,8 +180,16 @@ class SweepConfig(Launching, _Swept):
         self.require_launchable()
         require_settings("settings", self.settings)
         require_settings("grid", self.grid)
+        if self.first_seed and isinstance(self.seeds, tuple):
+            raise UserError(f"first_seed is {self.first_seed}: it has no meaning if --seeds names the seeds")
         if len({grid.tag for grid in self.grids}) < len(combinations(self.grid)):
             raise UserError(f"grid is {' '.join(self.grid)}: its values must differ in letters, digits and . _ = , + -")
+
+    def seeds_of(self, grid: Grid) -> Sequence[int]:
+        """Return the seeds of a grid: those that are named, or as many as it has from the first one on."""
+        if isinstance(grid.seeds, tuple):
+            return grid.seeds
+        return range(self.first_seed, self.first_seed + grid.seeds)
 
 
 def planned_runs(config: SweepConfig) -> list[PlannedRun]:
@@ -175,9 +199,10 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
     """
     parsed: dict[tuple[Any, ...], TrainConfig] = {}
     planned = []
-    most = max(grid.seeds for grid in config.grids)
-    for seed, grid in product(range(most), config.grids):
-        if seed >= grid.seeds:
+    most = max(len(config.seeds_of(grid)) for grid in config.grids)
+    for place, grid in product(range(most), config.grids):
+        seeds = config.seeds_of(grid)
+        if place >= len(seeds):
             continue
         for env, network, advantage in product(grid.envs, grid.networks, grid.advantages):
             words = _words(config, grid, env, network, advantage)
@@ -185,8 +210,8 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
             kind = family_of(env).name, *words
             if kind not in parsed:
                 parsed[kind] = parse([env, *words])
-            number = config.first_seed + seed
-            run = PlannedRun((env, *words, "--seed", str(number)), replace(parsed[kind], env=env, seed=number))
+            seed = seeds[place]
+            run = PlannedRun((env, *words, "--seed", str(seed)), replace(parsed[kind], env=env, seed=seed))
             check_fields(run.config)
             run.config.require_consistent()
             planned.append(run)

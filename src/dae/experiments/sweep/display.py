@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dae.terminal.progress import format_duration
+from dae.text import plural
 
 if TYPE_CHECKING:
     from dae.experiments.sweep.jobs import Job
@@ -61,8 +62,8 @@ class SweepDisplay:
         )
         share = frames / max(1, self._total)
         return (
-            f"{count['finished']} of {len(jobs)} runs finished, {states or 'none left'}; {share:.1%} of all frames, "
-            f"{rate:,.0f}/s, {left}"
+            f"{count['finished']} of {plural(len(jobs), 'run')} finished, {states or 'none left'}; "
+            f"{share:.1%} of all frames, {rate:,.0f}/s, {left}"
         )
 
     def _table(self, jobs: "list[Job]") -> Table:

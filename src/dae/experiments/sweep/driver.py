@@ -18,6 +18,7 @@ from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
 from dae.runs import make_folder
 from dae.runs.settings import require_same
 from dae.terminal.signals import Stopped, StopSignals
+from dae.text import plural
 
 
 def sweep(config: SweepConfig) -> int:
@@ -52,7 +53,7 @@ class _Sweep:
 
     def run(self) -> int:
         """Go on until every run has finished or failed."""
-        print(f"{len(self._jobs)} runs in {self._config.out}, {self._launcher.slots()} at a time", flush=True)
+        print(f"{plural(len(self._jobs), 'run')} in {self._config.out}, {self._launcher.slots()} at a time", flush=True)
         # Signals are noted, and handled between two checks of the runs: never while a run is being started.
         with StopSignals(at_once=False) as signals:
             try:
@@ -75,7 +76,7 @@ class _Sweep:
 
     def _conclude(self) -> int:
         failed = [job for job in self._jobs if job.state == "failed"]
-        print(f"{len(self._jobs) - len(failed)} of {len(self._jobs)} runs finished, in {self._config.out}")
+        print(f"{len(self._jobs) - len(failed)} of {plural(len(self._jobs), 'run')} finished, in {self._config.out}")
         for job in failed:
             print(f"dae: {job.run.name} failed: {job.problem}; log: {job.run.folder.log}", file=sys.stderr)
         summary = suites()[self._config.suite].summary if self._config.suite else ""

@@ -12,6 +12,7 @@ from dae.experiments.sweep.config import SweepConfig
 from dae.experiments.sweep.planned import PlannedRun
 from dae.runs import RunSettings, find_runs
 from dae.terminal.options import format_count
+from dae.text import plural
 
 Kind = tuple[str, str, str, str, str]  # environment, network, advantage, actors, whose PPO
 
@@ -37,7 +38,7 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
             longest = max(longest, *((run.config.frames - frames) / speed for run, done, frames in entries if not done))
         frames = format_count(entries[0][0].config.frames)
         lines.append(
-            f"  {' '.join(kind).strip():52} {len(entries):4} runs of {frames} frames: "
+            f"  {' '.join(kind).strip():52} {plural(len(entries), 'run'):>10} of {frames} frames: "
             f"{finished} finished, {begun} begun; {source}"
         )
     # Ray's cluster is not started for this: what one machine like this one would take.
@@ -45,9 +46,9 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
     seconds = max(longest, seconds / slots)
     return "\n".join(
         [
-            f"{len(planned)} runs in {config.out}:",
+            f"{plural(len(planned), 'run')} in {config.out}:",
             *lines,
-            f"about {_in_words(seconds)}, {slots} runs at a time on a machine like this; nothing was started",
+            f"about {_in_words(seconds)}, {plural(slots, 'run')} at a time on a machine like this; nothing was started",
         ]
     )
 
@@ -84,9 +85,9 @@ def _in_words(seconds: float) -> str:
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} seconds"
+    return plural(round(seconds), "second")
 
 
 def _kind(settings: RunSettings) -> Kind:
     ours = settings.implementation == "dae"
-    return settings.env, settings.network, settings.advantage, f"{settings.actors} actors", "" if ours else "sb3"
+    return settings.env, settings.network, settings.advantage, plural(settings.actors, "actor"), "" if ours else "sb3"

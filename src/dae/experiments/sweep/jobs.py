@@ -9,6 +9,7 @@ from dae.experiments.sweep.launchers import Launcher
 from dae.experiments.sweep.planned import PlannedRun
 from dae.files import read_file
 from dae.runs import State, Status
+from dae.text import plural
 
 SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_STOP = 120.0
@@ -100,7 +101,7 @@ class Fleet:
             return
         job.deaths = 0 if job.run.folder.checkpoints.newest_frames() > job.frames_at_start else job.deaths + 1
         if job.deaths > self._retries:
-            job.state, job.problem = "failed", f"died {job.deaths} times without making progress (exit code {code})"
+            job.state, job.problem = "failed", f"died {plural(job.deaths, 'time')} without progress (exit code {code})"
 
     def _start_waiting(self) -> None:
         free = self._launcher.slots() - sum(job.state == "running" for job in self.jobs)

@@ -1,10 +1,11 @@
 """Who trains many runs, and how many at a time: the options that sweeps and searches share."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from dae.errors import UserError
 from dae.rules import COUNT, NOT_NEGATIVE, ruled
+from dae.terminal.options import optional_words
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Launching:
     """Cores, and threads, of each run."""
     gpus_per_run: float = ruled(0.0, NOT_NEGATIVE)
     """GPUs of each run, with Ray; a fraction lets runs share one."""
-    ray_address: str | None = None
+    ray_address: Annotated[str | None, optional_words("ADDRESS")] = None
     """Address of a Ray cluster, or auto for one that runs on this machine; without it a local one is started."""
     retries: int = ruled(2, NOT_NEGATIVE)
     """How often a run that died (was killed, ran out of memory) is started again without making progress."""

@@ -3,10 +3,13 @@
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
+
+import tyro
 
 from dae.rules import COUNT, EACH_ONCE, FRACTION, NOT_NEGATIVE, POSITIVE, Rule, ruled
 from dae.runs.settings import DEVICE
+from dae.terminal.options import choice
 
 METHODS = Rule("one or more, each named once", lambda names: bool(names) and EACH_ONCE.holds(names))
 Method = Literal["dae", "gae", "monte-carlo", "duel", "indirect"]
@@ -17,11 +20,16 @@ class SyntheticConfig:
     """Train actor-critics on a chain of states, and compare their advantages with the true ones.
 
     Run the same command again to continue one that was stopped, or with more seeds or methods to add to it.
+
+        dae synthetic
+        dae synthetic --seeds 100 --methods dae gae monte-carlo
     """
 
     seeds: int = ruled(10, COUNT)
     """Independent repetitions, with seeds 0, 1, …; the paper has 100."""
-    methods: tuple[Method, ...] = ruled(("dae", "gae"), METHODS)
+    methods: Annotated[tuple[Method, ...], tyro.conf.arg(metavar=f"{choice(get_args(Method))} ...")] = ruled(
+        ("dae", "gae"), METHODS
+    )
     """How advantages are estimated: the paper's dae and gae; monte-carlo is DAE without values (Theorem 1)."""
     states: int = ruled(128, COUNT)
     """Length of the chain."""

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from dae.errors import UserError, one_line
 from dae.experiments.synthetic.config import SyntheticConfig
 from dae.files import read_file, write_atomically
-from dae.number_text import short_text
 from dae.runs import Provenance
 from dae.runs.settings import require_same
 from dae.serialization import BadData, parse_json
+from dae.text import short_text
 
 Numbers = NDArray[np.float64]
 _LARGEST_NUMBER = float(np.finfo(np.float32).max)

@@ -8,6 +8,7 @@ from dae.catalog import describe
 from dae.experiments.synthetic.config import SyntheticConfig
 from dae.experiments.synthetic.results import Results
 from dae.pictures import count_axis, draw_band, legend_below, look_of, new_figure, save_figure
+from dae.text import plural
 
 
 def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
@@ -27,7 +28,8 @@ def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
     legend_below(figure, left, columns=len(config.methods), fontsize=9)
     shown = ", mean and one standard error" if config.seeds > 1 else ""
     figure.suptitle(
-        f"Chain of {config.states} states, {_seeds(config)}{shown}; the policy's loss is a {config.policy_loss}",
+        f"Chain of {plural(config.states, 'state')}, {plural(config.seeds, 'seed')}{shown}; "
+        f"the policy's loss is a {config.policy_loss}",
         fontsize=10,
         color="0.35",
     )
@@ -47,7 +49,8 @@ def summarize(config: SyntheticConfig, results: Results) -> str:
         errors.append([label, *(mse.at(i) for i in stations)])
         returns.append([label, *(expected.at(i) for i in stations)])
     told = [
-        f"Chain of {config.states} states, γ {config.gamma:g}, {end:,} iterations, {_seeds(config)}{shown};\n"
+        f"Chain of {plural(config.states, 'state')}, γ {config.gamma:g}, {plural(end, 'iteration')}, "
+        f"{plural(config.seeds, 'seed')}{shown};\n"
         f"the policy's loss is a {config.policy_loss} over steps.",
         f"Mean squared error of the advantages\n{_aligned(errors)}",
         f"Expected return of the policy (best: {config.states})\n{_aligned(returns)}",
@@ -82,7 +85,3 @@ def _compare(dae: np.ndarray, gae: np.ndarray) -> str:
         f"GAE's policy is ahead until iteration {behind[-1] + 1} (by {lead[best]:.1f} at most, at iteration "
         f"{best + 1}),\nDAE's from then on."
     )
-
-
-def _seeds(config: SyntheticConfig) -> str:
-    return "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"

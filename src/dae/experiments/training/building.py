@@ -18,6 +18,7 @@ from dae.experiments.config import TrainConfig
 from dae.experiments.devices import require_device
 from dae.experiments.normalization import normalized
 from dae.runs import RunSettings
+from dae.text import plural
 
 
 def share_of(config: TrainConfig, processes: int) -> TrainConfig:
@@ -35,7 +36,7 @@ def share_of(config: TrainConfig, processes: int) -> TrainConfig:
     if in_rows and processes > 1 and (rows == 0 or rows % processes):
         raise UserError(
             f"batch_size is {config.batch_size}: for advantage {config.advantage!r} and {processes} processes it must "
-            f"hold a multiple of {processes} rows of {length} steps, such as {processes * length}"
+            f"hold a multiple of {processes} rows of {plural(length, 'step')}, such as {processes * length}"
         )
     return replace(config, actors=config.actors // processes, batch_size=config.batch_size // processes)
 
@@ -56,7 +57,7 @@ def make_env(settings: RunSettings) -> VecEnv:
         )
     check_observations(seen)
     rollout = Rollout(settings.steps, settings.actors, seen, actions, torch.device("cpu"), has_head=True)
-    what = f"a rollout of {settings.steps} steps x {settings.actors} environments"
+    what = f"a rollout of {plural(settings.steps, 'step')} x {plural(settings.actors, 'environment')}"
     require_memory(what, rollout.nbytes + settings.actors * settings.family.bytes_per_env)
     return normalized(settings, make_vec_env(settings.env, settings.actors, settings.seed, **settings.env_options))
 

@@ -9,13 +9,17 @@ from dae.experiments.config import TrainConfig
 from dae.experiments.training.callback import check_together
 from dae.experiments.training.recorder import Recorder
 from dae.terminal.signals import StopSignals
+from dae.text import plural
 
 
-def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSignals) -> None:
-    """Play until completed episodes hold as many frames as the run has, but for at most as many frames again."""
+def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSignals) -> int:
+    """Play until completed episodes hold as many frames as the run has, but for at most as many frames again.
+
+    Return the frames that were played.
+    """
     env, obs, frames = agent.env, agent._last_obs, recorder.frames
     assert env is not None
-    furthest = frames + config.frames
+    trained, furthest = frames, frames + config.frames
     per_step = env.num_envs * parallel.size() * config.family.frames_per_step
     agent.policy.set_training_mode(False)
     if isinstance(env, VecNormalize):
@@ -37,6 +41,7 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
     recorder.flush()
     if completed < config.frames:
         recorder.say(
-            f"the finishing phase ended after {config.frames:,} more frames, its limit: completed episodes hold "
-            f"{completed:,} of {config.frames:,} frames"
+            f"the finishing phase ended after {plural(frames - trained, 'more frame')}, its limit: "
+            f"completed episodes hold {completed:,} of {plural(config.frames, 'frame')}"
         )
+    return frames - trained

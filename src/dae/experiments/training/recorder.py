@@ -15,6 +15,7 @@ from dae.experiments.training.state import Counters
 from dae.runs import Checkpoint, RunFolder, State, Status
 from dae.runs.episodes import EpisodeLog
 from dae.terminal.progress import WorkProgress
+from dae.text import plural
 
 _SECONDS_BETWEEN_LOOKS = 0.1
 Ended = tuple[float, int, float, int]  # score, length, seconds, frames
@@ -120,7 +121,9 @@ class FolderRecorder(Recorder):
             return
         self._shown = time.monotonic()
         score = self._recent_score()
-        news = f"last-100 score {'-' if score is None else f'{score:.2f}'}, {self._counters.episodes:,} episodes"
+        news = (
+            f"last-100 score {'-' if score is None else f'{score:.2f}'}, {plural(self._counters.episodes, 'episode')}"
+        )
         self._progress.update(frames, phase, news, rate_counts=phase == "training")
 
     def say(self, line: str) -> None:

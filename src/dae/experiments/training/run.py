@@ -25,6 +25,7 @@ from dae.experiments.training.tracking import tracked
 from dae.runs import Checkpoint, FolderLost, RunFolder, State
 from dae.terminal.boundary import announce
 from dae.terminal.signals import Stopped, StopSignals
+from dae.text import plural
 
 
 def train(config: TrainConfig) -> int:
@@ -67,6 +68,7 @@ def _run(session: _Session) -> int:
     """Train to the end, or until something stops it; either way the run can go on from there."""
     config, agent, recorder, signals = session.config, session.agent, session.recorder, session.signals
     recorder.say(_first_line(session))
+    played = 0  # without learning, at the end
     try:
         with recorder, session.evaluator:
             total = -(-config.frames // config.family.frames_per_step)
@@ -79,13 +81,13 @@ def _run(session: _Session) -> int:
                 callback = TrainingCallback(recorder, session.evaluator, session.checkpointer, signals)
                 agent.learn(steps, callback=callback, reset_num_timesteps=False, log_interval=1)
             if config.finishing:
-                play_on(config, agent, recorder, signals)
+                played = play_on(config, agent, recorder, signals)
     except Stopped as stopped:
         return _stop(session, stopped)
     except (Exception, SystemExit) as error:  # an environment may end the program
         return _fail(session, error)
     recorder.write_status(State.FINISHED)
-    return parallel.from_first(lambda: _conclude(session))
+    return parallel.from_first(lambda: _conclude(session, played))
 
 
 def _stop(session: _Session, stopped: Stopped) -> int:
@@ -120,13 +122,15 @@ def _fail(session: _Session, error: BaseException) -> int:
             session.checkpointer.save()
             session.recorder.write_status(State.FAILED, message)
             details = "" if foreseen else session.recorder.keep_traceback()
-    announce(f"training stopped after {session.agent.num_timesteps:,} frames: {message}{details}")
+    announce(f"training stopped after {plural(session.recorder.frames, 'frame')}: {message}{details}")
     return 1
 
 
-def _conclude(session: _Session) -> int:
+def _conclude(session: _Session, played: int) -> int:
     """Print and draw the results. The run is finished: an error here does not change that."""
-    print(describe_scores(session.config, session.folder.read_episodes(), session.recorder.seconds), flush=True)
+    recorder = session.recorder
+    told = describe_scores(session.folder.read_episodes(), recorder.seconds, trained=recorder.frames, played=played)
+    print(told, flush=True)
     statistics = take_statistics(session.agent.env)
     code = _draw(session.config, session.folder, session.agent, statistics) if session.config.pictures else 0
     print(next_steps(session.folder), flush=True)
@@ -212,10 +216,10 @@ def _open_folder(folder: RunFolder, config: TrainConfig, begun: bool, held: cont
 def _first_line(session: _Session) -> str:
     """Say what is trained, where, and what to expect."""
     config, weights = session.config, sum(parameter.numel() for parameter in session.agent.policy.parameters())
-    processes = "" if parallel.size() == 1 else f"{parallel.size()} processes of "
+    processes = "" if parallel.size() == 1 else f"{plural(parallel.size(), 'process', 'processes')} of "
     inexact = "; a resume will not be exact, because its environments cannot be restored"
     return (
-        f"{config.env}, {config.advantage}, {config.actors} actors: {session.agent.device.type}, "
-        f"{processes}{torch.get_num_threads()} threads, network of {weights:,} weights; results in "
+        f"{config.env}, {config.advantage}, {plural(config.actors, 'actor')}: {session.agent.device.type}, "
+        f"{processes}{plural(torch.get_num_threads(), 'thread')}, network of {weights:,} weights; results in "
         f"{session.folder.path}{'' if session.checkpointer.exact else inexact}"
     )

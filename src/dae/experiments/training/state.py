@@ -31,6 +31,7 @@ from dae.runs import Checkpoint, RunFolder, RunSettings
 from dae.runs.settings import require_same
 from dae.serialization import from_bytes, to_bytes
 from dae.terminal.boundary import announce
+from dae.text import plural
 
 _STATE, _ENVIRONMENTS, _ROLLOUT = "state.json", "environments.bin", "rollout.safetensors"
 _PARTS = (AGENT, _STATE, _ENVIRONMENTS)
@@ -76,7 +77,8 @@ def require_as_many_processes(checkpoint: Checkpoint, folder: RunFolder) -> None
     processes = sum(name.startswith("state") for name in checkpoint.parts)
     if processes != parallel.size():
         raise UserError(
-            f"{folder.path} was trained by {processes} process(es), not {parallel.size()}: use the same number"
+            f"{folder.path} was trained by {plural(processes, 'process', 'processes')}, not {parallel.size()}: "
+            "use the same number"
         )
 
 
@@ -216,10 +218,10 @@ def _start_again(config: TrainConfig, env: VecEnv, agent: PPO, counters: Counter
 def _announce_continuation(folder: RunFolder, checkpoint: Checkpoint) -> None:
     if parallel.rank() > 0:
         return
-    print(f"continuing at {checkpoint.frames:,} frames")
+    print(f"continuing at {plural(checkpoint.frames, 'frame')}")
     threads, now = folder.read_config().made_with.threads, torch.get_num_threads()
-    if threads != now:
+    if threads is not None and threads != now:
         announce(
-            f"the run began with {threads} threads and continues with {now}: sums are added in a different order, so "
-            f"the result will not be bit for bit the same; use --threads {threads} to make it so"
+            f"the run began with {plural(threads, 'thread')} and continues with {now}: sums are added in a different "
+            f"order, so the result will not be bit for bit the same; use --threads {threads} to make it so"
         )

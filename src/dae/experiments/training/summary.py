@@ -9,17 +9,28 @@ from dae.experiments.film import CannotRecord, record_episode
 from dae.pictures import count_axis, draw_between, legend_below, look_of, new_figure, plain, save_figure, score_axis
 from dae.runs import Episodes, RunFolder, RunSettings
 from dae.runs.episodes import bin_of
+from dae.text import plural
 
 Numbers = NDArray[np.float64]
 
 
-def describe_scores(settings: RunSettings, episodes: Episodes, seconds: float) -> str:
-    """Say how long it took, and how well the agent plays."""
-    first = f"\n{settings.frames:,} frames in {seconds / 60:.1f} minutes, {len(episodes):,} episodes"
+def describe_scores(episodes: Episodes, seconds: float, *, trained: int, played: int) -> str:
+    """Say what ran and how long it took, and how well the agent plays: at first, at the end, and all in all.
+
+    The first episodes to end are the shortest, which are often the worst. So "at first" is a part of the frames, not a
+    number of episodes.
+    """
+    more = f" of training and {plural(played, 'frame')} of finishing episodes" if played else ""
+    what = f"\n{plural(trained, 'frame')}{more} in {seconds / 60:.1f} minutes, {plural(len(episodes), 'episode')}"
     if not len(episodes):
-        return f"{first}\nno episode has ended: there is no score"
-    start = float(episodes.scores[:100].mean())
-    return f"{first}\nscore at the start {start:.2f}, at the end {episodes.last:.2f}, overall {episodes.overall:.2f}"
+        return f"{what}\nno episode has ended: there is no score"
+    early = episodes.scores[episodes.frames <= trained / 10]
+    first = f"{early.mean():.2f}" if len(early) else "none (no episode ended)"
+    last = plural(min(100, len(episodes)), "episode")
+    return (
+        f"{what}\nmean score in the first tenth of the frames {first}, of the last {last} {episodes.last:.2f}, "
+        f"of all {episodes.overall:.2f}"
+    )
 
 
 def draw_pictures(settings: RunSettings, folder: RunFolder, model: PPO, statistics: bytes | None) -> list[str]:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dae.number_text import decimals_for, short_text, with_error
+from dae.text import decimals_for, short_text, with_error
 
 
 @pytest.mark.parametrize("error", [3.0, 0.5, 0.04, 0.0123, 0.00099, 4e-5, 1e-9, 2e-17])
