@@ -284,4 +284,4 @@ class PPOInterface(SafeSaving, OnPolicyAlgorithm):
 
     def _excluded_save_params(self) -> list[str]:
         # The schedule is made from `learning_rate`; the program that loads decides where events are written.
-        return [*super()._excluded_save_params(), "estimator", "lr_schedule", "tensorboard_log"]
+        return [*super()._excluded_save_params(), "estimator", "lr_schedule", "tensorboard_log", "after_minibatch"]
