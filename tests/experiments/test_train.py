@@ -177,7 +177,12 @@ def test_progress_without_a_terminal_is_lines(
     monkeypatch.setattr("dae.experiments.training.recorder._SECONDS_BETWEEN_LOOKS", 0.0)
     assert train(small(tmp_path, "--frames", "500")) == 0
     out = capsys.readouterr().out
-    assert re.search(r"training: \d+ of 500 frames, [\d,]+/s, \d+:\d\d left, last-100 score \S+, \d+ episodes\n", out)
+    news = r"last-100 score \S+, \d+ episodes\n"
+    for phase, first, last in (("collecting", 6, 100), ("learning", 25, 100)):
+        assert re.search(rf"\n{phase} {first}%: \d+ of 500 frames, first iteration, {news}", out), (
+            "there is no speed yet"
+        )
+        assert re.search(rf"\n{phase} {last}%: \d+ of 500 frames, [\d,]+/s, \d+:\d\d left, {news}", out)
 
 
 # Settings. -----------------------------------------------------------------------------------------------------------

@@ -84,16 +84,26 @@ class _Sweep:
         with StopSignals(at_once=False) as signals:
             try:
                 with self._display:
-                    while any(job.state in ("waiting", "running", "elsewhere") for job in self._jobs):
-                        signals.check()
-                        self._step()
+                    self._watch(signals)
             except Stopped as stopped:
-                self._stop()
+                saved = sum(job.run.folder.checkpoints.newest_frames() for job in self._jobs)
                 print(
-                    f"\nstopped by {stopped}; the same command continues every run at its newest checkpoint", flush=True
+                    f"stopped by {stopped}; the same command continues every run at its newest checkpoint, with "
+                    f"{saved:,} frames done in all",
+                    flush=True,
                 )
                 return stopped.exit_code
         return self._conclude()
+
+    def _watch(self, signals: StopSignals) -> None:
+        try:
+            while any(job.state in ("waiting", "running", "elsewhere") for job in self._jobs):
+                signals.check()
+                self._step()
+        except Stopped:
+            self._display.note("stopping: waiting for the runs to write their checkpoints")
+            self._stop()
+            raise
 
     def _step(self) -> None:
         for job in self._jobs:

@@ -20,13 +20,14 @@ class TrainingCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         check_together(self._signals)
+        self._recorder.mark_iteration()
         self._checkpointer.between_iterations()
 
     def _on_step(self) -> bool:
         if parallel.size() == 1:
             self._signals.check()
         self._recorder.record(np.flatnonzero(self.locals["dones"]), self.locals["infos"], self._recorder.frames)
-        self._recorder.show(self._recorder.frames, "training")
+        self._recorder.show_collecting((self.locals["n_steps"] + 1) / self.locals["n_rollout_steps"])
         return True
 
     def _on_rollout_end(self) -> None:
@@ -34,6 +35,7 @@ class TrainingCallback(BaseCallback):
         self._checkpointer.before_update()
 
     def _on_training_end(self) -> None:
+        self._recorder.mark_iteration()
         self._checkpointer.take()
         self._checkpointer.save()
 

@@ -92,7 +92,7 @@ def _stop(session: _Session, stopped: Stopped) -> int:
         announce(f"the last checkpoint could not be written: {one_line(error)}")
     saved = session.folder.checkpoints.newest_frames()
     session.recorder.say(
-        f"\nstopped by {stopped}; it continues at frame {saved:,} with: dae train --resume {session.folder.path}"
+        f"stopped by {stopped}; it continues at frame {saved:,} with: dae train --resume {session.folder.path}"
     )
     return stopped.exit_code
 
@@ -130,7 +130,7 @@ def _draw(config: TrainConfig, folder: RunFolder, agent: PPO) -> int:
     try:
         print("\n".join(draw_pictures(config, folder, agent)), flush=True)
     except Stopped as stopped:
-        print(f"\nstopped by {stopped}; the run is finished, and the same command draws its pictures", flush=True)
+        print(f"stopped by {stopped}; the run is finished, and the same command draws its pictures", flush=True)
         return stopped.exit_code
     except Exception as error:
         folder.error.write_text(traceback.format_exc(), encoding="utf-8", errors="replace")
