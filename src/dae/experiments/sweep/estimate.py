@@ -59,6 +59,7 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
         for kind, entries in kinds.items()
         if not all(done for _, done, _ in entries)
     }
+    widest = max(len(str(kind)) for kind in kinds)
     speeds = speeds_of(unfinished, recorded_speeds(config.out))
     for kind, entries in kinds.items():
         finished = sum(done for _, done, _ in entries)
@@ -71,7 +72,7 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
             told = f"about {speed.rate:,.0f} frames/s ({speed.source})"
         frames = format_count(entries[0][0].config.frames)
         lines.append(
-            f"  {kind!s:52} {len(entries):4} runs of {frames} frames: {finished} finished, {begun} begun; {told}"
+            f"  {kind!s:{widest}} {len(entries):4} runs of {frames} frames: {finished} finished, {begun} begun; {told}"
         )
     # Ray's cluster is not started for this: what one machine like this one would take.
     slots = min(LocalProcesses(config).slots(), max(1, len(os.sched_getaffinity(0)) // config.cpus_per_run))
