@@ -180,6 +180,7 @@ def test_progress_without_a_terminal_is_lines(
     monkeypatch.setattr("dae.experiments.training.recorder._SECONDS_BETWEEN_LOOKS", 0.0)
     assert train(small(tmp_path, "--frames", "500")) == 0
     out = capsys.readouterr().out
+    assert "\nlearning: " in out, "as all that is said of an update of Stable-Baselines3's"
     news = r"last-100 score \S+, \d+ episodes\n"
     for phase, first, last in (("collecting", 6, 100), ("learning", 25, 100)):
         assert re.search(rf"\n{phase} {first}%: \d+ of 500 frames, first iteration, {news}", out), (

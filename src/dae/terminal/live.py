@@ -21,10 +21,10 @@ def can_redraw() -> bool:
 
 
 class LiveDisplay:
-    """Shows something while it is in force; at the end it stays, unless an error or a signal ended it."""
+    """Shows something while it is in force. Nothing of it stays: what came of the work is for others to say."""
 
-    def __init__(self, content: RenderableType, *, stays: bool = True) -> None:
-        self._live, self._stays = Live(content, refresh_per_second=4), stays
+    def __init__(self, content: RenderableType) -> None:
+        self._live = Live(content, refresh_per_second=4, transient=True)
         self._held = contextlib.ExitStack()
 
     def show(self, content: RenderableType) -> None:
@@ -38,7 +38,6 @@ class LiveDisplay:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with self._held:
-            self._live.transient = not self._stays or error is not None
             self._live.stop()
 
 
@@ -48,7 +47,7 @@ def passing_lines() -> Iterator[Callable[[str], None]]:
     if not can_redraw():
         yield announce
         return
-    with LiveDisplay("", stays=False) as display:
+    with LiveDisplay("") as display:
         yield lambda line: display.show(Text(line, no_wrap=True, overflow="ellipsis"))
 
 

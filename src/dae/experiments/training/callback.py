@@ -33,6 +33,7 @@ class TrainingCallback(BaseCallback):
     def _on_rollout_end(self) -> None:
         self._recorder.write_episodes()
         self._checkpointer.before_update()
+        self._recorder.show_learning()  # Stable-Baselines3's own code does not say how far it is
 
     def _on_training_end(self) -> None:
         self._recorder.mark_iteration()

@@ -77,8 +77,8 @@ class Recorder:
     def show_collecting(self, share: float) -> None:
         """Show how far the run is, and which share of the rollout there is."""
 
-    def show_learning(self, share: float) -> None:
-        """Show how far the run is, and which share of the update is done."""
+    def show_learning(self, share: float | None = None) -> None:
+        """Show how far the run is, and which share of the update is done, if that is known."""
 
     def show_finishing(self, completed: int) -> None:
         """Show how many frames completed episodes hold."""
@@ -112,7 +112,7 @@ class FolderRecorder(Recorder):
         self._progress = WorkProgress(config.frames, self.frames, "frames")
         self._pace, self._iterating = Pace(self.frames), False
         self._finishing: Pace | None = None
-        self._shown = 0.0
+        self._shown, self._phase = 0.0, ""
 
     def _writers(self) -> list[KVWriter]:
         return [EventWriter(self._folder.tensorboard)]
@@ -135,7 +135,7 @@ class FolderRecorder(Recorder):
     def show_collecting(self, share: float) -> None:
         self._show(self.frames, "collecting", self._pace, share)
 
-    def show_learning(self, share: float) -> None:
+    def show_learning(self, share: float | None = None) -> None:
         self._show(self.frames, "learning", self._pace, share)
 
     def show_finishing(self, completed: int) -> None:
@@ -145,9 +145,9 @@ class FolderRecorder(Recorder):
         self._show(completed, "finishing", self._finishing)
 
     def _show(self, frames: int, phase: str, pace: Pace, share: float | None = None) -> None:
-        if time.monotonic() - self._shown < _SECONDS_BETWEEN_LOOKS:
+        if phase == self._phase and time.monotonic() - self._shown < _SECONDS_BETWEEN_LOOKS:
             return
-        self._shown = time.monotonic()
+        self._shown, self._phase = time.monotonic(), phase
         recent, episodes = self._recent_score(), self._counters.episodes
         score = "-" if recent is None else f"{recent:.2f}"
         news = [
