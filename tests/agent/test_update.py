@@ -1,5 +1,6 @@
 """The update: against a slow reference from the paper, its use of the data, and what it leaves to the device."""
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -240,6 +241,30 @@ def test_the_update_loop_reads_nothing_back(advantage: str) -> None:
     with Reads() as reads:
         model.train()
     assert reads.count == 0
+
+
+@pytest.mark.parametrize("changes", [{}, {"minibatches": "segments"}], ids=str)
+def test_an_update_can_be_watched_which_changes_nothing(changes: dict[str, Any], tmp_path: Path) -> None:
+    watched, alone = collected("dae", **changes), collected("dae", **changes)
+    shares: list[float] = []
+    watched.after_minibatch = shares.append
+    watched._log_update = watched._require_finite_update = lambda *_: None  # type: ignore[method-assign]
+    weights = []
+    for model in (watched, alone):
+        set_random_seed(3)
+        with Reads() as reads:
+            model.train()
+        weights.append(torch.nn.utils.parameters_to_vector(model.policy.parameters()))
+        assert model is alone or changes or reads.count == 0
+    assert torch.equal(*weights)
+    if not changes:
+        assert shares == pytest.approx([(5 * epoch + rows) / 15 for epoch in range(3) for rows in (2, 4, 5)])
+    assert sorted(shares) == shares
+    assert shares[-1] == 1
+
+    del watched._log_update, watched._require_finite_update
+    watched.save(tmp_path / "agent.zip")
+    assert dae.PPO.load(tmp_path / "agent.zip").after_minibatch is None
 
 
 def test_the_counter_of_reads_counts() -> None:

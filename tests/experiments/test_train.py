@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ import dae
 from dae.cli import main
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig, parse
-from dae.experiments.training.building import make_env
+from dae.experiments.training.building import make_env, make_model
+from dae.experiments.training.recorder import Recorder
 from dae.experiments.training.run import train
+from dae.experiments.training.state import Counters
 from dae.runs import Checkpoints, RunFolder
 from dae.terminal.options import format_count, parse_count
 from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, small
@@ -178,7 +181,36 @@ def test_progress_without_a_terminal_is_lines(
     monkeypatch.setattr("dae.experiments.training.recorder._SECONDS_BETWEEN_LOOKS", 0.0)
     assert train(small(tmp_path, "--frames", "500")) == 0
     out = capsys.readouterr().out
-    assert re.search(r"training: \d+ of 500 frames, [\d,]+/s, \d+:\d\d left, last-100 score \S+, \d+ episodes?\n", out)
+    assert "\nlearning: " in out, "as all that is said of an update of Stable-Baselines3's"
+    news = r"last-100 score \S+, \d+ episodes\n"
+    for phase, first, last in (("collecting", 6, 100), ("learning", 25, 100)):
+        assert re.search(rf"\n{phase} {first}%: \d+ of 500 frames, first iteration, {news}", out), (
+            "there is no speed yet"
+        )
+        assert re.search(rf"\n{phase} {last}%: \d+ of 500 frames, [\d,]+/s, \d+:\d\d left, {news}", out)
+
+
+def test_the_speed_of_a_run_is_that_of_whole_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learn = dae.PPO.train
+
+    def slow(agent: dae.PPO) -> None:
+        time.sleep(0.2)
+        learn(agent)
+
+    monkeypatch.setattr(dae.PPO, "train", slow)
+    config = small(tmp_path, "--frames", "256", of=CARTPOLE)
+    assert train(config) == 0
+    assert 0 < RunFolder(config.folder).read_status().frames_per_second < 128 / 0.2
+
+
+def test_a_process_that_is_not_the_first_shows_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = small(tmp_path, of=CARTPOLE)
+    agent = make_model(config, make_env(config))
+    with Recorder(config, RunFolder(config.folder), agent, Counters()) as recorder:
+        recorder.mark_iteration()
+        recorder.show_collecting(0.5)
+        assert agent.after_minibatch is None
+    assert capsys.readouterr() == ("", "")
 
 
 # Settings. -----------------------------------------------------------------------------------------------------------

@@ -298,4 +298,4 @@ class PPOInterface(SafeSaving, stable_baselines3.PPO):
 
     def _excluded_save_params(self) -> list[str]:
         # The schedule is made from `learning_rate`; the program that loads decides where events are written.
-        return [*super()._excluded_save_params(), "estimator", "lr_schedule", "tensorboard_log"]
+        return [*super()._excluded_save_params(), "estimator", "lr_schedule", "tensorboard_log", "after_minibatch"]

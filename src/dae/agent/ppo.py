@@ -46,6 +46,10 @@ class PPO(PPOInterface):
     `num_timesteps` counts the steps of all.
     """
 
+    # Called after each minibatch with the share of the update that is done (on a GPU: that has been asked for). It is
+    # for displays, belongs to the running program, and is not saved.
+    after_minibatch: Callable[[float], None] | None = None
+
     # Algorithm 1, lines 3 to 7: sample trajectories. -----------------------------------------------------------------
 
     def collect_rollouts(  # type: ignore[override]
@@ -154,7 +158,7 @@ class PPO(PPOInterface):
         evaluate = torch.compile(self.policy.evaluate) if self.options.torch_compile else self.policy.evaluate
         statistics: list[Tensor] = []
         broken = torch.zeros((), dtype=torch.bool, device=self.device)
-        stop = False
+        stop, learned = False, 0
         for epoch in range(self.n_epochs):
             for batch in self._minibatches():
                 heads = evaluate(batch.observations, batch.actions, batch.masks).shaped(*batch.shape)
@@ -173,6 +177,9 @@ class PPO(PPOInterface):
                 # From the first non-finite gradient on, the weights stay unchanged, without waiting for the device.
                 broken = broken | ~torch.isfinite(self._clip_gradients())
                 guarded_step(self.policy.optimizer, broken)
+                learned += batch.rewards.numel()
+                if self.after_minibatch is not None:
+                    self.after_minibatch(learned / (self.n_epochs * rollout.rewards.numel()))
             self._n_updates += 1
             if stop:
                 if self.verbose >= 1:

@@ -9,8 +9,8 @@ from dae.envs import require_trust
 from dae.errors import UserError
 from dae.experiments.film import CannotRecord, record_episode
 from dae.experiments.loading import Run, load_run
-from dae.experiments.measuring import MOST_ENVS, measure
 from dae.experiments.play.config import PlayConfig
+from dae.experiments.scoring import MOST_ENVS, measure
 from dae.runs import RunFolder, find_runs
 from dae.runs.listing import ListingConfig, list_runs
 from dae.terminal.progress import WorkProgress
@@ -72,8 +72,8 @@ def _measure(run: Run, config: PlayConfig) -> tuple[Scores, Scores]:
             config.episodes,
             greedy=config.greedy,
             most_steps=_MOST_STEPS,
-            watch=lambda ended, steps: progress.update(ended, "playing", plural(steps, "step")),
+            watch=lambda ended, steps: progress.reach(ended, "playing", plural(steps, "step")),
         )
-        progress.update(config.episodes, "playing", plural(int(lengths.sum()), "step"))
+        progress.reach(config.episodes, "playing", plural(int(lengths.sum()), "step"))
     env.close()
     return scores, lengths

@@ -1,81 +1,155 @@
 """The progress of a sweep: a live table on a terminal, elsewhere a line from time to time."""
 
-import sys
 import time
 from collections import Counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Group
-from rich.live import Live
-from rich.progress_bar import ProgressBar
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from dae.terminal.progress import format_duration
+from dae.terminal.live import LiveDisplay, can_redraw
+from dae.terminal.progress import (
+    Part,
+    bar_line,
+    count_part,
+    fitted,
+    format_duration,
+    percent,
+    rate_part,
+)
 from dae.text import plural
 
 if TYPE_CHECKING:
     from dae.experiments.sweep.jobs import Job
 
 _SECONDS_BETWEEN_LINES = 20.0
-_SECONDS_BETWEEN_TABLES = 1.0
+_SHOWN = ("running", "failed", "elsewhere")  # the states whose runs have a row, in this order
+# What a row has besides the run's name, and how wide a terminal must be to have room for it.
+_COLUMNS = {"state": 0, "last-100": 0, "frames/s": 70, "time left": 100}
+_WIDTHS = {"state": 14, "last-100": 8, "frames/s": 8, "time left": 9}
+_LINES_AROUND = 5  # head, rows left out, bar, summary, and the one with the cursor
 
 
 class SweepDisplay:
-    """Runs by state, those under way one by one, and the time left."""
+    """Runs by state, those under way one by one, and the time left.
+
+    The table fits the terminal: names are shortened, columns and rows left out.
+    """
 
     def __init__(self, total: int, start: int) -> None:
-        self._total, self._start = total, start
+        self._total, self._start, self._frames = total, start, start
         self._began = time.monotonic()
-        self._shown = self._began - _SECONDS_BETWEEN_LINES
-        self._live = Live(refresh_per_second=2) if sys.stdout.isatty() else None
+        self._printed = self._began - _SECONDS_BETWEEN_LINES
+        self._jobs: list[Job] = []
+        self._note = ""
+        self._live = LiveDisplay(self) if can_redraw() else None
 
     def __enter__(self) -> Self:
         if self._live is not None:
-            self._live.start()
+            self._live.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._live is not None:
-            self._live.stop()
+            self._live.__exit__(kind, error, at)
 
     def update(self, jobs: "list[Job]", frames: int) -> None:
-        """Update the display, if it is time."""
-        now = time.monotonic()
-        if now - self._shown < (_SECONDS_BETWEEN_LINES if self._live is None else _SECONDS_BETWEEN_TABLES):
-            return
-        self._shown = now
-        line = self._line(jobs, frames)
-        if self._live is None:
-            print(line, flush=True)
-        else:
-            bar = ProgressBar(total=max(1, self._total), completed=frames)
-            self._live.update(Group(self._table(jobs), bar, Text(line)))
+        """Update the display; without a terminal print a line, if it is time."""
+        self._jobs, self._frames = jobs, frames
+        if self._live is None and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
+            self._printed = time.monotonic()
+            print(self._line(), flush=True)
 
-    def _line(self, jobs: "list[Job]", frames: int) -> str:
-        rate = (frames - self._start) / max(1e-9, time.monotonic() - self._began)
-        left = f"{format_duration((self._total - frames) / rate)} left" if rate > 0 else "time left not known yet"
-        count = Counter(job.state for job in jobs)
+    def note(self, text: str) -> None:
+        """Show a text in place of the summary, on a terminal."""
+        self._note = text
+
+    @property
+    def _rate(self) -> float:
+        return (self._frames - self._start) / max(1e-9, time.monotonic() - self._began)
+
+    @property
+    def _seconds_left(self) -> float | None:
+        given_up = sum(max(0, job.run.config.frames - job.frames) for job in self._jobs if job.state == "failed")
+        return (self._total - given_up - self._frames) / self._rate if self._rate > 0 else None
+
+    def _line(self) -> str:
+        left = self._seconds_left
+        told = "time left not known yet" if left is None else f"{format_duration(left)} left"
+        count = Counter(job.state for job in self._jobs)
         states = ", ".join(
             f"{count[state]} {state}" for state in ("running", "elsewhere", "waiting", "failed") if count[state]
         )
-        share = frames / max(1, self._total)
+        share = self._frames / max(1, self._total)
         return (
-            f"{count['finished']} of {plural(len(jobs), 'run')} finished, {states or 'none left'}; "
-            f"{share:.1%} of all frames, {rate:,.0f}/s, {left}"
+            f"{count['finished']} of {plural(len(self._jobs), 'run')} finished, {states or 'none left'}; "
+            f"{share:.1%} of all frames, {self._rate:,.0f}/s, {told}"
         )
 
-    def _table(self, jobs: "list[Job]") -> Table:
-        table = Table("run", "state", "frames", "frames/s", "last-100", box=None, pad_edge=False)
-        for job in jobs:
-            if job.state in ("running", "elsewhere", "failed"):
-                score, speed = job.status.score, job.status.frames_per_second
-                table.add_row(
-                    job.run.name,
-                    job.state,
-                    f"{job.frames / job.run.config.frames:.0%}",
-                    "-" if not speed else f"{speed:,.0f}",
-                    "-" if score is None else f"{score:.2f}",
-                )
-        return table
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self._table(options.max_width, console.size.height)
+        yield bar_line(self._frames, self._total, self._seconds_left)
+        yield Text(self._note[: options.max_width] or fitted(self._summary(), options.max_width), no_wrap=True)
+
+    def _summary(self) -> list[Part]:
+        """Return how many runs are in each state, and how far all of them are, the most important first."""
+        jobs = self._jobs
+        count = Counter(job.state for job in jobs)
+        finished = f"{count['finished']:,} of {len(jobs):,} runs finished"
+        states = [f"{count[s]:,} {s}" if count[s] else "" for s in ("failed", "running", "waiting", "elsewhere")]
+        return [
+            (finished, f"{count['finished']:,}/{len(jobs):,} finished"),
+            *((state, state) for state in states),
+            rate_part(self._rate, "frames") if self._rate > 0 else ("", ""),
+            count_part(self._frames, self._total, "frames"),
+        ]
+
+    def _table(self, width: int, height: int) -> RenderResult:
+        """Yield the runs that are under way or have failed, as many as there are lines for."""
+        rows = sorted((j for j in self._jobs if j.state in _SHOWN), key=lambda job: _SHOWN.index(job.state))
+        columns = [name for name, least in _COLUMNS.items() if width >= least]
+        room = width - sum(2 + _WIDTHS[name] for name in columns)
+        table = Table("run", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for name in columns:
+            table.add_column(name, justify="right", min_width=_WIDTHS[name], no_wrap=True)
+        most = max(1, height - _LINES_AROUND)
+        for job in rows[:most]:
+            cells = _cells(job)
+            table.add_row(Text(shortened(job.run.name, room)), *(cells[name] for name in columns))
+        yield table
+        if len(rows) > most:
+            yield Text(f"and {len(rows) - most} more")
+
+
+def _cells(job: "Job") -> dict[str, str]:
+    score, speed, frames = job.status.score, job.status.frames_per_second, job.run.config.frames
+    left = max(0, frames - job.frames) / speed if speed and job.state != "failed" else None
+    return {
+        "state": f"{job.state} {percent(min(1.0, job.frames / frames)):>4}",
+        "last-100": "-" if score is None else f"{score:.2f}",
+        "frames/s": f"{speed:,.0f}" if speed and job.state != "failed" else "-",
+        "time left": "-" if left is None else format_duration(left),
+    }
+
+
+def shortened(name: str, width: int) -> str:
+    """Shorten the name of a run, if possible within the environment's: the rest tells runs apart.
+
+    >>> shortened("MinAtar-SpaceInvaders-v1/dae-baseline/seed-12", 38)
+    '…SpaceInvaders-v1/dae-baseline/seed-12'
+    >>> shortened("MinAtar-SpaceInvaders-v1/dae-baseline/seed-12", 30)
+    '…SpaceIn…/dae-baseline/seed-12'
+    """
+    if len(name) <= width:
+        return name
+    env, slash, rest = name.partition("/")
+    _, _, game = env.partition("-")
+    if "-" in game:  # a family, a game and its version
+        env = f"…{game}"
+    room = width - len(slash + rest)
+    if room >= 4:
+        return (env if len(env) <= room else f"{env[: room - 1]}…") + slash + rest
+    end = max(1, (2 * width - 2) // 3)
+    return f"{name[: max(0, width - end - 1)]}…{name[-end:]}"

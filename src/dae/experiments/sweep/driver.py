@@ -58,18 +58,28 @@ class _Sweep:
         with StopSignals(at_once=False) as signals:
             try:
                 with self._display:
-                    while any(job.is_open for job in self._jobs):
-                        signals.check()
-                        self._fleet.step()
-                        self._display.update(self._jobs, self._frames())
-                        time.sleep(SECONDS_BETWEEN_LOOKS)
+                    self._watch(signals)
             except Stopped as stopped:
-                self._fleet.stop()
+                saved = sum(job.run.folder.checkpoints.newest_frames() for job in self._jobs)
                 print(
-                    f"\nstopped by {stopped}; the same command continues every run at its newest checkpoint", flush=True
+                    f"stopped by {stopped}; the same command continues every run at its newest checkpoint, with "
+                    f"{saved:,} frames done in all",
+                    flush=True,
                 )
                 return stopped.exit_code
         return self._conclude()
+
+    def _watch(self, signals: StopSignals) -> None:
+        try:
+            while any(job.is_open for job in self._jobs):
+                signals.check()
+                self._fleet.step()
+                self._display.update(self._jobs, self._frames())
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+        except Stopped:
+            self._display.note("stopping: waiting for the runs to write their checkpoints")
+            self._fleet.stop()
+            raise
 
     def _frames(self) -> int:
         return sum(min(job.frames, job.run.config.frames) for job in self._jobs)

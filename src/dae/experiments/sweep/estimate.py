@@ -2,44 +2,80 @@
 
 import contextlib
 import os
-import time
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+from dae.envs import family_of
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
 from dae.experiments.sweep.config import SweepConfig
 from dae.experiments.sweep.planned import PlannedRun
 from dae.runs import RunSettings, find_runs
+from dae.terminal.live import passing_lines
 from dae.terminal.options import format_count
 from dae.text import plural
 
-Kind = tuple[str, str, str, str, str]  # environment, network, advantage, actors, whose PPO
+# Of measuring, with what comes on top of it a few seconds more; each kind of run gets its share.
+_SECONDS = 4.0
+_LONGEST = 1.5
+_MEASURED = "measured just now, for a second or so: one environment of each kind; others like it count as equally fast"
+
+
+class Kind(NamedTuple):
+    """What makes runs differ in speed."""
+
+    env: str
+    network: str
+    advantage: str
+    actors: int
+    implementation: str
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """What runs share that are about as fast: all but the game."""
+        return family_of(self.env).name, *self[1:]
+
+    def __str__(self) -> str:
+        whose = "" if self.implementation == "dae" else f" {self.implementation}"
+        return f"{self.env} {self.network} {self.advantage} {self.actors} actors{whose}"
+
+
+class Speed(NamedTuple):
+    """Frames per second, and how they are known."""
+
+    rate: float
+    source: str
 
 
 def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int]]) -> str:
     """Return the plan, given for every run whether it is finished, and its frames so far."""
     from dae.experiments.sweep.launchers import LocalProcesses
 
-    known = recorded_speeds(config.out)
     lines, seconds, longest = [], 0.0, 0.0
     kinds: dict[Kind, list[tuple[PlannedRun, bool, int]]] = {}
     for entry in planned:
         kinds.setdefault(_kind(entry[0].config), []).append(entry)
+    unfinished = {
+        kind: next(run.config for run, done, _ in entries if not done)
+        for kind, entries in kinds.items()
+        if not all(done for _, done, _ in entries)
+    }
+    widest = max(len(str(kind)) for kind in kinds)
+    speeds = speeds_of(unfinished, recorded_speeds(config.out))
     for kind, entries in kinds.items():
         finished = sum(done for _, done, _ in entries)
         begun = sum(frames > 0 for _, done, frames in entries if not done)
-        left = sum(run.config.frames - frames for run, done, frames in entries if not done)
-        speed, source = 0.0, "nothing left to do"
-        if left:
-            speed = known.get(kind) or measured_speed(entries[0][0].config)
-            source = f"{speed:,.0f} frames/s " + ("in earlier runs" if kind in known else "measured just now")
-            seconds += left / speed
-            longest = max(longest, *((run.config.frames - frames) / speed for run, done, frames in entries if not done))
+        told = "nothing left to do"
+        if kind in speeds:
+            speed = speeds[kind]
+            left = [max(0, run.config.frames - frames) / speed.rate for run, done, frames in entries if not done]
+            seconds, longest = seconds + sum(left), max(longest, *left)
+            told = f"about {speed.rate:,.0f} frames/s ({speed.source})"
         frames = format_count(entries[0][0].config.frames)
         lines.append(
-            f"  {' '.join(kind).strip():52} {plural(len(entries), 'run'):>10} of {frames} frames: "
-            f"{finished} finished, {begun} begun; {source}"
+            f"  {kind!s:{widest}} {plural(len(entries), 'run'):>10} of {frames} frames: {finished} finished, {begun} "
+            f"begun; {told}"
         )
     # Ray's cluster is not started for this: what one machine like this one would take.
     slots = min(LocalProcesses(config).slots(), max(1, len(os.sched_getaffinity(0)) // config.cpus_per_run))
@@ -48,9 +84,32 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
         [
             f"{plural(len(planned), 'run')} in {config.out}:",
             *lines,
+            *([_MEASURED] if any("measured" in speed.source for speed in speeds.values()) else []),
             f"about {_in_words(seconds)}, {plural(slots, 'run')} at a time on a machine like this; nothing was started",
         ]
     )
+
+
+def speeds_of(kinds: Mapping[Kind, TrainConfig], known: Mapping[Kind, float]) -> dict[Kind, Speed]:
+    """Return how fast runs are: as earlier ones were, of the same kind or else alike, or as one that is measured."""
+    by_likeness = {kind.alike: Speed(rate, f"as {kind.env} before") for kind, rate in known.items()}
+    to_measure: dict[tuple[object, ...], Kind] = {}
+    for kind in kinds:
+        if kind not in known and kind.alike not in by_likeness:
+            to_measure.setdefault(kind.alike, kind)
+    measured: dict[Kind, Speed] = {}
+    if to_measure:
+        with passing_lines() as show:
+            show("getting ready to measure")
+            from dae.experiments.sweep.measuring import measured_speed  # which loads PyTorch
+
+            for number, (alike, kind) in enumerate(to_measure.items(), 1):
+                show(f"measuring {kind} ({number} of {len(to_measure)})")
+                rate = measured_speed(kinds[kind], min(_LONGEST, _SECONDS / len(to_measure)))
+                measured[kind] = Speed(rate, "measured")
+                by_likeness[alike] = Speed(rate, f"as {kind.env}")
+    recorded = {kind: Speed(rate, "earlier runs") for kind, rate in known.items()}
+    return {kind: recorded.get(kind) or measured.get(kind) or by_likeness[kind.alike] for kind in kinds}
 
 
 def recorded_speeds(root: Path) -> dict[Kind, float]:
@@ -64,23 +123,6 @@ def recorded_speeds(root: Path) -> dict[Kind, float]:
     return {kind: sum(found) / len(found) for kind, found in speeds.items()}
 
 
-def measured_speed(config: TrainConfig) -> float:
-    """Train one small iteration with these settings and return its frames per second."""
-    import torch
-
-    from dae.experiments.training.building import make_env, make_model
-
-    small = replace(config, actors=min(config.actors, 8), steps=min(config.steps, 128))
-    env = make_env(small)
-    torch.set_num_threads(config.threads or 1)
-    model = make_model(small, env)
-    steps = small.actors * small.steps
-    model.learn(2 * steps)  # compiles the games and warms up
-    began = time.perf_counter()
-    model.learn(2 * steps)
-    return 2 * steps * config.family.frames_per_step / (time.perf_counter() - began)
-
-
 def _in_words(seconds: float) -> str:
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
@@ -89,5 +131,4 @@ def _in_words(seconds: float) -> str:
 
 
 def _kind(settings: RunSettings) -> Kind:
-    ours = settings.implementation == "dae"
-    return settings.env, settings.network, settings.advantage, plural(settings.actors, "actor"), "" if ours else "sb3"
+    return Kind(settings.env, settings.network, settings.advantage, settings.actors, settings.implementation)

@@ -32,7 +32,7 @@ def run(config: SyntheticConfig) -> int:
             told = summarize(config, results)
             write_atomically(config.out / "summary.txt", told.encode() + b"\n")
         except Stopped as stopped:
-            print(f"\nstopped by {stopped}; finished seeds are kept. The same command continues.", flush=True)
+            print(f"stopped by {stopped}; finished seeds are kept. The same command continues.", flush=True)
             return stopped.exit_code
     print(told)
     print(f"data    {results.table}\nmeans   {results.means}\nfigure  {', '.join(map(str, figures))}")

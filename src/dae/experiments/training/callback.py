@@ -24,6 +24,7 @@ class TrainingCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         check_together(self._signals)
+        self._recorder.mark_iteration()
         self._evaluator.between_iterations()
         self._checkpointer.between_iterations()
 
@@ -31,14 +32,16 @@ class TrainingCallback(BaseCallback):
         if parallel.size() == 1:
             self._signals.check()
         self._recorder.record(np.flatnonzero(self.locals["dones"]), self.locals["infos"], self._recorder.frames)
-        self._recorder.show(self._recorder.frames, "training")
+        self._recorder.show_collecting((self.locals["n_steps"] + 1) / self.locals["n_rollout_steps"])
         return True
 
     def _on_rollout_end(self) -> None:
         self._recorder.write_episodes()
         self._checkpointer.before_update()
+        self._recorder.show_learning()  # Stable-Baselines3's own code does not say how far it is
 
     def _on_training_end(self) -> None:
+        self._recorder.mark_iteration()
         self._evaluator.between_iterations()
         self._checkpointer.take()
         self._checkpointer.save()

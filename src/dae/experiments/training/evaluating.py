@@ -13,8 +13,8 @@ from dae.agent.saving import LAST_SEEN
 from dae.envs.snapshots import set_generators, take_generators
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import AGENT, NORMALIZATION
-from dae.experiments.measuring import MOST_ENVS, TooLong, measure
 from dae.experiments.normalization import make_playing_env, take_statistics
+from dae.experiments.scoring import MOST_ENVS, TooLong, measure
 from dae.experiments.training.recorder import Recorder
 from dae.experiments.training.state import Counters
 from dae.runs import Checkpoint, RunFolder
@@ -44,7 +44,6 @@ class Evaluator:
         """Evaluate the agent, if it is time."""
         frames, every = self._recorder.frames, self._config.eval_every
         if self._log is not None and frames // every > self._counters.evaluated_at // every:
-            self._recorder.show(frames, "evaluating")
             self._evaluate(self._log, frames)
 
     def _evaluate(self, log: EvaluationLog, frames: int) -> None:
@@ -57,7 +56,12 @@ class Evaluator:
         try:
             set_random_seed(seed)
             scores, lengths = measure(
-                self._agent, env, config.eval_episodes, greedy=config.eval_greedy, most_steps=_MOST_STEPS
+                self._agent,
+                env,
+                config.eval_episodes,
+                greedy=config.eval_greedy,
+                most_steps=_MOST_STEPS,
+                watch=lambda ended, steps: self._recorder.show_evaluating(ended / config.eval_episodes),
             )
         except TooLong as error:
             self._recorder.say(f"no evaluation at frame {frames:,}: {error}")

@@ -37,7 +37,7 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
             recorder.record(np.flatnonzero(dones), infos, frames)
         recorder.write_episodes()
         completed = parallel.broadcast(recorder.completed_frames)
-        recorder.show(completed, "finishing")
+        recorder.show_finishing(completed)
     recorder.flush()
     if completed < config.frames:
         recorder.say(

@@ -14,7 +14,7 @@ from dae.experiments.training.events import EventWriter
 from dae.experiments.training.state import Counters
 from dae.runs import Checkpoint, RunFolder, State, Status
 from dae.runs.episodes import EpisodeLog
-from dae.terminal.progress import WorkProgress
+from dae.terminal.progress import Pace, WorkProgress, compact
 from dae.text import plural
 
 _SECONDS_BETWEEN_LOOKS = 0.1
@@ -72,8 +72,20 @@ class Recorder:
         """Flush all episodes to the disk and return the size of their file, if this process writes it."""
         return None
 
-    def show(self, frames: int, phase: str) -> None:
-        """Show how far the run is."""
+    def mark_iteration(self) -> None:
+        """Note that an iteration begins, or that the last one has ended."""
+
+    def show_collecting(self, share: float) -> None:
+        """Show how far the run is, and which share of the rollout there is."""
+
+    def show_learning(self, share: float | None = None) -> None:
+        """Show how far the run is, and which share of the update is done, if that is known."""
+
+    def show_evaluating(self, share: float) -> None:
+        """Show which share of an evaluation is done."""
+
+    def show_finishing(self, completed: int) -> None:
+        """Show how many frames completed episodes hold."""
 
     def say(self, line: str) -> None:
         """Print a line."""
@@ -102,7 +114,9 @@ class FolderRecorder(Recorder):
         super().__init__(config, folder, agent, counters)
         self._log = EpisodeLog(folder.monitor, config.env, counters.monitor_size)
         self._progress = WorkProgress(config.frames, self.frames, "frames")
-        self._shown = 0.0
+        self._pace, self._iterating = Pace(self.frames), False
+        self._finishing: Pace | None = None
+        self._shown, self._phase = 0.0, ""
 
     def _writers(self) -> list[KVWriter]:
         return [] if self._config.track == "none" else [EventWriter(self._folder.tensorboard)]
@@ -116,15 +130,38 @@ class FolderRecorder(Recorder):
     def flush(self) -> int | None:
         return self._log.flush()
 
-    def show(self, frames: int, phase: str) -> None:
-        if time.monotonic() - self._shown < _SECONDS_BETWEEN_LOOKS:
+    def mark_iteration(self) -> None:
+        if self._iterating:
+            self._pace.mark(self.frames)
+        else:  # what came before, such as the rest of an update, was no whole iteration
+            self._pace, self._iterating = Pace(self.frames), True
+
+    def show_collecting(self, share: float) -> None:
+        self._show(self.frames, "collecting", self._pace, share)
+
+    def show_learning(self, share: float | None = None) -> None:
+        self._show(self.frames, "learning", self._pace, share)
+
+    def show_evaluating(self, share: float) -> None:
+        self._show(self.frames, "evaluating", self._pace, share)
+
+    def show_finishing(self, completed: int) -> None:
+        if self._finishing is None:
+            self._finishing = Pace(completed, unknown="no episode has ended yet")
+        self._finishing.mark(completed)
+        self._show(completed, "finishing", self._finishing)
+
+    def _show(self, frames: int, phase: str, pace: Pace, share: float | None = None) -> None:
+        if phase == self._phase and time.monotonic() - self._shown < _SECONDS_BETWEEN_LOOKS:
             return
-        self._shown = time.monotonic()
-        score = self._recent_score()
-        news = (
-            f"last-100 score {'-' if score is None else f'{score:.2f}'}, {plural(self._counters.episodes, 'episode')}"
-        )
-        self._progress.update(frames, phase, news, rate_counts=phase == "training")
+        self._shown, self._phase = time.monotonic(), phase
+        recent, episodes = self._recent_score(), self._counters.episodes
+        score = "-" if recent is None else f"{recent:.2f}"
+        news = [
+            (f"last-100 score {score}", f"score {score}"),
+            (plural(episodes, "episode"), f"{compact(episodes)} episodes"),
+        ]
+        self._progress.update(min(frames, self._config.frames), phase, news, pace, share)
 
     def say(self, line: str) -> None:
         print(line, flush=True)
@@ -140,7 +177,7 @@ class FolderRecorder(Recorder):
                 score=self._recent_score(),
                 evaluation=self._counters.evaluation,
                 best=self._counters.best,
-                frames_per_second=self._progress.rate,
+                frames_per_second=self._pace.rate,
                 seconds=self.seconds,
                 error=error,
             )
@@ -159,10 +196,12 @@ class FolderRecorder(Recorder):
         return float(np.mean([episode["r"] for episode in recent])) if recent else None
 
     def __enter__(self) -> Self:
+        self._agent.after_minibatch = self.show_learning
         self._progress.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._progress.__exit__(kind, error, at)
+        self._agent.after_minibatch = None
         self._log.close()
         self._agent.logger.close()

@@ -99,9 +99,10 @@ def _stop(session: _Session, stopped: Stopped) -> int:
         announce(f"the last checkpoint could not be written: {one_line(error)}")
     saved = session.folder.checkpoints.newest_frames()
     tracking = "" if session.config.track == TrainConfig.track else f" --track {session.config.track}"
+    trust = " --trust" if session.config.env != session.config.env_id else ""
     session.recorder.say(
-        f"\nstopped by {stopped}; it continues at frame {saved:,} with: dae train --resume {session.folder.path}"
-        f"{tracking}"
+        f"stopped by {stopped}; it continues at frame {saved:,} with: dae train --resume {session.folder.path}"
+        f"{tracking}{trust}"
     )
     return stopped.exit_code
 
@@ -133,7 +134,7 @@ def _conclude(session: _Session, played: int) -> int:
     print(told, flush=True)
     statistics = take_statistics(session.agent.env)
     code = _draw(session.config, session.folder, session.agent, statistics) if session.config.pictures else 0
-    print(next_steps(session.folder), flush=True)
+    print(next_steps(session.config, session.folder), flush=True)
     return code
 
 
@@ -142,7 +143,7 @@ def _draw(config: TrainConfig, folder: RunFolder, agent: PPO, statistics: bytes 
     try:
         print("\n".join(draw_pictures(config, folder, agent, statistics)), flush=True)
     except Stopped as stopped:
-        print(f"\nstopped by {stopped}; the run is finished, and the same command draws its pictures", flush=True)
+        print(f"stopped by {stopped}; the run is finished, and the same command draws its pictures", flush=True)
         return stopped.exit_code
     except Exception as error:
         folder.error.write_text(traceback.format_exc(), encoding="utf-8", errors="replace")

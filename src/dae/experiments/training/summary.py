@@ -51,9 +51,10 @@ def draw_pictures(settings: RunSettings, folder: RunFolder, model: PPO, statisti
     return lines
 
 
-def next_steps(folder: RunFolder) -> str:
+def next_steps(settings: RunSettings, folder: RunFolder) -> str:
     """Say what to do with a finished run."""
-    play = f"next: dae play {folder.path}     watch it and measure it over many episodes"
+    trust = " --trust" if settings.env != settings.env_id else ""
+    play = f"next: dae play {folder.path}{trust}     watch it and measure it over many episodes"
     return f"{play}\n      tensorboard --logdir {folder.tensorboard}" if folder.tensorboard.exists() else play
 
 
@@ -78,6 +79,7 @@ def draw_learning_curve(settings: RunSettings, folder: RunFolder, episodes: Epis
             ms=3,
             capsize=2,
             label="evaluations, ± standard error",
+            clip_on=False,
         )
     axes.set_title(
         plain(f"{settings.env} · {describe(settings.advantage).label}, {settings.network} · seed {settings.seed}"),

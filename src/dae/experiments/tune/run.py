@@ -91,7 +91,7 @@ class _Search:
                     while self._running or self._ended() < self._config.trials:
                         signals.check()
                         self._step()
-                        progress.update(self._ended(), "searching", self._news())
+                        progress.reach(self._ended(), "searching", self._news())
                         time.sleep(SECONDS_BETWEEN_LOOKS)
             except Stopped as stopped:
                 self._fleet.stop()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dae.catalog import colour_of
+from dae.envs.ids import module_of
 from dae.experiments.tune.config import TuneConfig
 from dae.experiments.tune.space import Choice
 from dae.files import write_atomically
@@ -43,9 +44,10 @@ def summarise(config: TuneConfig, study: "Study") -> str:
     _draw(config, finished, [t for t in trials if t.state is TrialState.PRUNED and t.value is not None], study)
     lines = [head, "", f"{'trial':>5}  {'score':>9}  values"]
     lines += [f"{t.number:>5}  {_score(t):>9.4g}  {show_values(t.params)}" for t in finished[:_SHOWN]]
+    trust = " --trust" if module_of(config.env) else ""
     if config.seeds == 1 and len(finished) > 1:
         announce("one seed for each trial: the best score is partly luck; try it with other seeds")
-    return "\n".join([*lines, "", f"the search      {figure}", f"next: dae train --config {best}"])
+    return "\n".join([*lines, "", f"the search      {figure}", f"next: dae train --config {best}{trust}"])
 
 
 def _score(trial: "FrozenTrial") -> float:
