@@ -41,7 +41,7 @@ class TrainConfig(RunSettings):
     """Where losses, scores and speed are logged: as events in the run's folder, also to Weights & Biases, nowhere."""
     pictures: bool = True
     """Draw the learning curve and record an episode at the end."""
-    tag: str = ruled("", TAG)
+    tag: Annotated[str, optional_words("TAG")] = ruled("", TAG)
     """A word for the name of the run's folder, to keep runs with different settings apart: lr=1e-4."""
     out: Path = field(default_factory=lambda: Path("runs"))
     """Folder that runs are kept in."""

@@ -1,18 +1,23 @@
 """The options of `dae play`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 
 from dae.rules import COUNT, ruled
 from dae.runs.settings import SEED
+from dae.terminal.options import optional_words
 
 
 @dataclass(frozen=True)
 class PlayConfig:
-    """Measure a trained agent over many episodes, and record one."""
+    """Measure a trained agent over many episodes, and record one.
+
+    dae play runs/CartPole-v1/dae-baseline/seed-0
+    dae play runs/CartPole-v1/dae-baseline/seed-0 --episodes 500 --greedy --film none
+    """
 
     run: tyro.conf.Positional[Path]
     """Folder of the run, or a folder with one run in it."""
@@ -26,7 +31,7 @@ class PlayConfig:
     """Seed of the environments."""
     film: Literal["gif", "mp4", "none"] = "gif"
     """What to record an episode as."""
-    out: Path | None = field(default=None)
+    out: Annotated[Path | None, optional_words("FOLDER")] = None
     """Folder for the film; by default `play` in the run's folder."""
     trust: bool = False
     """Import the module that the run's environment names (mymodule:MyEnv-v0)."""

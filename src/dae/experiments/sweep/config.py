@@ -135,7 +135,7 @@ class SweepConfig(Launching, _Swept):
 
     dae sweep minatar --seeds 5 --networks baseline --dry-run
     dae sweep --envs CartPole-v1 Acrobot-v1 --seeds 10 --settings frames=200K
-    dae sweep --envs CartPole-v1 --advantages dae --grid learning_rate=1e-4,3e-4 epochs=4,6
+    dae sweep --envs CartPole-v1 --grid learning_rate=1e-4,3e-4 epochs=4,6
     """
 
     dry_run: bool = False

@@ -101,7 +101,8 @@ class Fleet:
             return
         job.deaths = 0 if job.run.folder.checkpoints.newest_frames() > job.frames_at_start else job.deaths + 1
         if job.deaths > self._retries:
-            job.state, job.problem = "failed", f"died {plural(job.deaths, 'time')} without progress (exit code {code})"
+            died = f"died {plural(job.deaths, 'time')} without making progress (exit code {code})"
+            job.state, job.problem = "failed", died
 
     def _start_waiting(self) -> None:
         free = self._launcher.slots() - sum(job.state == "running" for job in self.jobs)

@@ -16,14 +16,14 @@ from dae.experiments.sweep.planned import PlannedRun, require_settings
 from dae.experiments.tune.space import DEFAULT, Space, Value, parse_space
 from dae.rules import COUNT, NOT_NEGATIVE, check_fields, ruled
 from dae.runs.settings import ENV_ID, SEED, TAG, tagged
-from dae.terminal.options import one_of, option_name
+from dae.terminal.options import one_of, option_name, optional_words
 
 
 @dataclass(frozen=True)
 class _Searched:
     """What is searched, and how."""
 
-    env: tyro.conf.Positional[str] = ruled("", ENV_ID)
+    env: Annotated[str, tyro.conf.Positional, optional_words("ENV")] = ruled("", ENV_ID)
     """Environment, as of `dae train`."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""
@@ -31,7 +31,7 @@ class _Searched:
     """Size of the network."""
     preset: Annotated[str, one_of(name for f in families() for name in f.presets)] = "quick"
     """What the other settings of the runs are."""
-    settings: tuple[str, ...] = ()
+    settings: Annotated[tuple[str, ...], optional_words("NAME=VALUE ...")] = ()
     """Settings of all runs, as of `dae train`: frames=200K actors=16."""
     space: tuple[str, ...] = DEFAULT
     """What is searched: NAME=A,B,C or NAME=LOW..HIGH or NAME=log:LOW..HIGH, with settings of `dae train`."""
@@ -49,7 +49,7 @@ class _Searched:
     """Trials at random, and without giving up any, at the beginning."""
     seed: int = ruled(0, SEED)
     """Seed of the search, and the first seed of the runs."""
-    tag: str = ruled("", TAG)
+    tag: Annotated[str, optional_words("TAG")] = ruled("", TAG)
     """A word in the name of the folder, to keep searches apart."""
 
 
@@ -58,7 +58,7 @@ class TuneConfig(Launching, _Searched):
     """Search for good hyperparameters with Optuna. Run the same command again to continue.
 
     dae tune CartPole-v1 --trials 30 --settings frames=50K
-    dae tune MinAtar/Breakout-v1 --space learning_rate=log:1e-4..1e-2 epochs=2..8 --seeds 2
+    dae tune CartPole-v1 --space learning_rate=log:1e-4..1e-2 epochs=2..8
     """
 
     out: Path = field(default_factory=lambda: Path("tune"))
