@@ -37,13 +37,18 @@ def test_evaluations_change_nothing_and_survive_kills(tmp_path: Path) -> None:
     assert best[0].frames == best[1].frames
 
 
-def test_the_best_agent_is_the_one_that_was_evaluated_best(tmp_path: Path) -> None:
+def test_the_best_agent_is_the_one_that_was_evaluated_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = small(tmp_path, "--frames", "2K", *EVALUATED, "--eval-greedy", "True", of=CARTPOLE)
     assert train(config) == 0
     newest, best = dae.load_run(config.folder), dae.load_run(config.folder, best=True)
     scores = newest.evaluations.scores
     assert newest.folder.read_status().best == scores.max()
     assert newest.folder.read_status().evaluation == scores[-1]
+    assert main(["runs", str(tmp_path)]) == 0
+    table = [line.split() for line in capsys.readouterr().out.splitlines()[-2:]]
+    assert dict(zip(*table, strict=True))["best"] == f"{scores.max():.2f}"
+    assert main(["play", str(config.folder), "--best", "--episodes", "2", "--film", "none"]) == 0
+    assert f"CartPole-v1, {best.model.num_timesteps:,} frames of training" in capsys.readouterr().out
     assert best.model.num_timesteps == newest.evaluations.frames[scores.argmax()]
     assert newest.model.num_timesteps == 2048
     # What was measured, measured again by Stable-Baselines3 on the best agent with the same seed.

@@ -9,6 +9,8 @@ import tyro
 from dae.errors import UserError, one_line, readable
 from dae.runs.folder import RunFolder, find_runs
 
+_NONE = "-"
+
 
 @dataclass(frozen=True)
 class ListingConfig:
@@ -25,13 +27,15 @@ class ListingConfig:
 def list_runs(config: ListingConfig) -> int:
     """Print a table of the runs at or below a folder, and name the folders that are not in it."""
     left_out: list[tuple[str, str]] = []
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for folder in find_runs([config.folder], lambda path, reason: left_out.append((path, reason))):
         try:
             rows.append(_row(folder, config.folder))
         except (UserError, OSError) as error:
             left_out.append((str(folder.path), one_line(error)))
-    heads = ("run", "state", "frames", "checkpoint", "last-100", "frames/s")
+    heads: tuple[str, ...] = ("run", "state", "frames", "checkpoint", "last-100", "frames/s", "evaluated", "best")
+    if not any(row[-1] != _NONE for row in rows):  # nothing was evaluated
+        heads, rows = heads[:-2], [row[:-2] for row in rows]
     print(_table([heads, *rows]) if rows else f"no runs in {config.folder}")
     for path, reason in left_out:
         print(f"left out: {readable(path)}: {reason}")
@@ -45,10 +49,16 @@ def _row(folder: RunFolder, root: Path) -> tuple[str, ...]:
         readable(str(folder.path.relative_to(root))),
         status.state,
         f"{status.frames:,}/{settings.frames:,}",
-        f"{saved:,}" if saved else "-",
-        "-" if status.score is None else f"{status.score:.2f}",
-        f"{status.frames_per_second:,.0f}" if status.frames_per_second else "-",
+        f"{saved:,}" if saved else _NONE,
+        _score(status.score),
+        f"{status.frames_per_second:,.0f}" if status.frames_per_second else _NONE,
+        _score(status.evaluation),
+        _score(status.best),
     )
+
+
+def _score(score: float | None) -> str:
+    return _NONE if score is None else f"{score:.2f}"
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
