@@ -113,7 +113,7 @@ def test_the_family_of_an_id_with_a_module_is_that_of_the_id() -> None:
     ("env", "options", "message"),
     [
         ("no.such.module:Maze-v0", {}, "importing no.such.module failed: ModuleNotFoundError"),
-        ("../evil:Maze-v0", {}, "'../evil' cannot be the name of a module"),
+        ("../evil:Maze-v0", {}, "environment '../evil:Maze-v0' is not known"),
         ("tests.envs.worlds:Coridor-v0", {}, "'Coridor-v0' is not known; did you mean Corridor-v0"),
         (OWN, {"width": 3}, "cannot be made: TypeError"),
         ("CartPole-v1", {"n_envs": 0}, "n_envs is 0: it must be an integer of at least 1"),

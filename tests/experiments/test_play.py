@@ -69,7 +69,7 @@ def test_frames_and_episodes_are_counted_as_what_they_are(
 
 def test_progress_is_shown_while_episodes_are_played(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[tuple[int, str, str]] = []
-    monkeypatch.setattr(WorkProgress, "update", lambda self, *told, **_: shown.append(told))
+    monkeypatch.setattr(WorkProgress, "reach", lambda self, *told, **_: shown.append(told))
     assert play(trained, "--episodes", "70") == 0  # of 64 environments
     done = [episodes for episodes, _, _ in shown]
     assert done == sorted(done)

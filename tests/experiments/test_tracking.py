@@ -108,7 +108,7 @@ def test_a_run_is_tracked_through_a_stop_to_its_end(
         assert (run.run_id, run.project) == ((folder.wandb / "id").read_text().strip(), "dae")
         assert (run.display_name, run.run_group) == ("CartPole-v1/dae-baseline/seed-0", "CartPole-v1/dae-baseline")
         settings = {item.key: json.loads(item.value_json) for item in run.config.update if item.key != "_wandb"}
-        assert settings == config.to_json()
+        assert settings == json.loads(json.dumps(config.to_json()))
     assert (ended(first), ended(second)) == ((255, "stopped"), (0, "finished"))
     logged = history(first) | history(second)
     events = EventAccumulator(str(folder.tensorboard)).Reload()

@@ -76,7 +76,7 @@ SPOILED = {
     "empty monitor": (lambda f: (f / "monitor.csv").write_text(""), "torn", "ends within a line"),
     "torn header": (lambda f: (f / "monitor.csv").write_text('#{"t_start"'), "torn", "ends within a line"),
     "torn end": (cut, "torn", "ends within a line"),
-    "a line short": (lose_a_line, "torn", "1 episodes, its status.json 2"),
+    "a line short": (lose_a_line, "torn", "1 episode, its status.json 2"),
     "other columns": (
         lambda f: (f / "monitor.csv").write_text("#{}\nr,l,t\n1,2,3\n"),
         "torn",

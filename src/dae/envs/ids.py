@@ -6,7 +6,7 @@ module is refused, unless its reader is told to trust it.
 
 from importlib import import_module
 
-from dae.errors import InvalidValue, UserError, one_line
+from dae.errors import UserError, one_line
 
 
 def plain_id(env_id: str) -> str:
@@ -15,12 +15,17 @@ def plain_id(env_id: str) -> str:
     >>> plain_id("mypackage.worlds:Maze-v0"), plain_id("MinAtar/Breakout-v1")
     ('Maze-v0', 'MinAtar/Breakout-v1')
     """
-    return env_id.rpartition(":")[2]
+    return env_id.removeprefix(f"{module_of(env_id)}:") if module_of(env_id) else env_id
 
 
 def module_of(env_id: str) -> str:
-    """Return the module of an id; nothing if it has none."""
-    return env_id.rpartition(":")[0]
+    """Return the module of an id; nothing if it has none.
+
+    >>> module_of("mypackage.worlds:Maze-v0"), module_of("../worlds:Maze-v0")
+    ('mypackage.worlds', '')
+    """
+    name, _, rest = env_id.partition(":")
+    return name if rest and all(part.isidentifier() for part in name.split(".")) else ""
 
 
 def import_module_of(env_id: str) -> None:
@@ -28,8 +33,6 @@ def import_module_of(env_id: str) -> None:
     name = module_of(env_id)
     if not name:
         return
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise InvalidValue(f"environment {env_id!r} is not known: {name!r} cannot be the name of a module")
     try:
         import_module(name)
     except (Exception, SystemExit) as error:  # the module's own, whatever it is

@@ -16,7 +16,7 @@ class PlayConfig:
     """Measure a trained agent over many episodes, and record one.
 
     dae play runs/CartPole-v1/dae-baseline/seed-0
-    dae play runs/CartPole-v1/dae-baseline/seed-0 --episodes 500 --greedy --film none
+    dae play runs/CartPole-v1/dae-baseline/seed-0 --greedy --film mp4
     """
 
     run: tyro.conf.Positional[Path]
