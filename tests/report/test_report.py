@@ -20,6 +20,7 @@ from dae.report import analyse, departures, read_results, write_report
 from dae.report.contents import contents
 from dae.report.departures import behind_the_numbers
 from dae.report.page import render_page
+from dae.report.provenance import short_command
 from dae.report.svg import inline_svg
 from dae.runs import find_runs
 from tests.report.browser import CHROMIUM, Tab, chromium
@@ -208,7 +209,20 @@ def test_a_command_repeats_its_runs(report: Path) -> None:
         assert list(map(int, seeds)) == cell["seeds"]
         for seed, folder in zip(seeds, cell["folders"], strict=True):
             config = parse([*shlex.split(command)[2:], "--seed", seed])
-            assert config.to_json() == json.loads((Path(folder) / "config.json").read_text())["settings"]
+            stored = json.loads((Path(folder) / "config.json").read_text())["settings"]
+            assert json.loads(json.dumps(config.to_json())) == stored
+
+
+def test_a_run_that_was_extended_has_a_command_for_each_end_and_stands_alone(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        folder = write_run(tmp_path, "MinAtar/Asterix-v1", "dae", seed=seed)
+    config = json.loads((folder / "config.json").read_text())
+    config["settings"] |= {"extended_from": [300], "frames": 1000}
+    (folder / "config.json").write_text(json.dumps(config))
+    (cell,) = analyse(read_results(find_runs([tmp_path]))).cells
+    assert [len(cell.runs), *(len(variant.runs) for variant in cell.others)] == [1, 1]
+    (extended,) = [variant for variant in (cell, *cell.others) if variant.settings.extended_from]
+    assert re.findall(r"--frames (\d+)", short_command(extended)) == ["300", "1000"]
 
 
 def test_the_page_is_the_same_whenever_it_is_rendered(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 import dataclasses
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from dae.report.cells import Variant
 from dae.report.text import plural
 from dae.runs import Provenance
+from dae.runs.settings import SETTING_NAMES
 from dae.terminal.options import option_name
 
 _SHORT = ("advantage", "network", "preset", "frames", "actors")
@@ -15,19 +17,26 @@ _SHORT = ("advantage", "network", "preset", "frames", "actors")
 
 def short_command(variant: Variant) -> str:
     """Return the command with the most important settings."""
-    settings = variant.settings.to_json()
-    return _for_each_seed(variant, _options({name: settings[name] for name in _SHORT}))
+    return _commands(variant, _SHORT)
 
 
 def full_command(variant: Variant) -> str:
     """Return the command with every setting, so that no preset of another version can change it."""
+    return _commands(variant, sorted(set(SETTING_NAMES) - {"env", "seed", "extended_from"}))
+
+
+def _commands(variant: Variant, names: Iterable[str]) -> str:
+    """Return the command with some settings; a run that was extended has one for each of its ends."""
     settings = variant.settings.to_json()
-    return _for_each_seed(variant, _options({name: settings[name] for name in sorted(settings)}))
+    ends = [*variant.settings.extended_from, variant.settings.frames]
+    return " && ".join(
+        _for_each_seed(variant, _options({name: (settings | {"frames": frames})[name] for name in names}))
+        for frames in ends
+    )
 
 
 def _options(settings: dict[str, Any]) -> list[str]:
-    named = {name: value for name, value in settings.items() if name not in ("env", "seed")}
-    return [word for name, value in named.items() for word in (option_name(name), shlex.quote(str(value)))]
+    return [word for name, value in settings.items() for word in (option_name(name), shlex.quote(str(value)))]
 
 
 def _for_each_seed(variant: Variant, options: list[str]) -> str:
