@@ -31,6 +31,11 @@ clip_range = 0.2
 row_length = 16
 max_grad_norm = "None"
 extra_mlp = false
+normalize_observations = "yes"
+eval_every = "1K"
+eval_episodes = 3
+tag = "mine"
+track = "none"
 minatar_version = "1.0.15"
 device = "cpu"
 finishing = true
@@ -38,7 +43,12 @@ threads = 1
 checkpoint_seconds = 60
 pictures = false
 out = "runs"
+
+[env_kwargs]
+sutton_barto_reward = true
 """
+NORMALISED = ("--normalize-observations", "yes", "--normalize-rewards", "yes")
+EVALUATED = ("--eval-every", "16", "--eval-episodes", "1")
 
 
 def make_originals(folder: Path) -> None:
@@ -51,8 +61,8 @@ def make_originals(folder: Path) -> None:
     narrow = {"features_extractor_kwargs": {"width": 0.125}}
     images = dae.PPO("CnnPolicy", env, advantage="indirect", policy_kwargs=narrow, **settings)
     images.learn(32).save(folder / "agent-images" / "agent.zip")
-    for name, env_id, actors in (("cartpole", "CartPole-v1", "2"), ("breakout", "MinAtar/Breakout-v1", "4")):
-        _stopped(folder / name / "run", env_id, "--actors", actors)
+    _stopped(folder / "cartpole" / "run", "CartPole-v1", "--actors", "2", *NORMALISED, *EVALUATED)
+    _stopped(folder / "breakout" / "run", "MinAtar/Breakout-v1", "--actors", "4")
     (folder / "toml").mkdir()
     (folder / "toml" / "settings.toml").write_text(TOML)
     (folder / "json").mkdir()

@@ -104,13 +104,30 @@ def read_agent(folder: Path, rng: random.Random) -> Any:
 
 def read_run(folder: Path, rng: random.Random) -> Any:
     run = dae.load_run(folder / "run")
-    return run.config.to_json(), score_facts(run.episodes), agent_facts(run.model)
+    best = dae.load_run(folder / "run", best=True)
+    evaluations = run.evaluations.frames.tolist(), run.evaluations.scores.tolist()
+    shown = run.make_env(2).reset().tolist()  # with statistics from the checkpoint
+    return (
+        run.config.to_json(),
+        score_facts(run.episodes),
+        evaluations,
+        agent_facts(run.model),
+        agent_facts(best.model),
+        shown,
+    )
 
 
 def resume(folder: Path, rng: random.Random) -> Any:
     command("train", "--resume", folder / "run", "--pictures", "False", "--threads", "1")
     run = RunFolder(folder / "run")
-    return weights_hash(run), *score_facts(run.read_episodes()), status_facts(run)
+    evaluations = run.read_evaluations()
+    return (
+        weights_hash(run),
+        *score_facts(run.read_episodes()),
+        evaluations.frames.tolist(),
+        evaluations.scores.tolist(),
+        status_facts(run),
+    )
 
 
 def play(folder: Path, rng: random.Random) -> Any:
@@ -214,11 +231,15 @@ CHECKPOINT = {
     "run/checkpoints/*/environments.bin": 5,
     "run/checkpoints/*/agent.zip": 5,
     "run/checkpoints/*/rollout.safetensors": 2,
+    "run/checkpoints/*/normalization.json": 3,
+    "run/best/*/agent.zip": 1,
+    "run/best/*/normalization.json": 1,
+    "run/best": 1,
     "run/checkpoints/*/manifest.json": 3,
     "run/checkpoints/*": 1,
     "run/checkpoints": 1,
 }
-FILES = {"run/config.json": 4, "run/status.json": 3, "run/monitor.csv": 4}
+FILES = {"run/config.json": 4, "run/status.json": 3, "run/monitor.csv": 4, "run/evaluations.csv": 2}
 LOST = (
     "truncated",
     "emptied",

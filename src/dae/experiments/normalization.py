@@ -9,7 +9,8 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
 from dae.envs import make_vec_env
-from dae.errors import UserError
+from dae.errors import UserError, one_line
+from dae.experiments.loading import NORMALIZATION
 from dae.runs import RunSettings
 from dae.serialization import BadData, from_bytes, to_bytes
 
@@ -49,11 +50,9 @@ def take_statistics(env: VecEnv | None) -> bytes | None:
     """Return the statistics of environments that are normalised, as data; None if they are not."""
     if not isinstance(env, VecNormalize):
         return None
-    seen = getattr(env, "obs_rms", None)
-    by_name = seen if isinstance(seen, dict) else {} if seen is None else {"": seen}
     return to_bytes(
         {
-            "observations": {name: _numbers(statistics) for name, statistics in by_name.items()},
+            "observations": {name: _numbers(statistics) for name, statistics in _of_observations(env).items()},
             "returns": _numbers(env.ret_rms),
             "discounted": env.returns,
         }
@@ -63,14 +62,19 @@ def take_statistics(env: VecEnv | None) -> bytes | None:
 def restore_statistics(env: VecEnv, content: bytes) -> None:
     """Bring normalised environments to where they were; the sums of rewards only if there are as many of them."""
     assert isinstance(env, VecNormalize)
-    stored = from_bytes(content)
-    seen = getattr(env, "obs_rms", None)
-    by_name = seen if isinstance(seen, dict) else {} if seen is None else {"": seen}
-    for name, statistics in by_name.items():
-        _set(statistics, stored["observations"][name])
-    _set(env.ret_rms, stored["returns"])
-    if stored["discounted"].shape == env.returns.shape:
-        env.returns = stored["discounted"]
+    try:
+        stored = from_bytes(content)
+        for name, statistics in _of_observations(env).items():
+            _set(statistics, stored["observations"][name])
+        _set(env.ret_rms, stored["returns"])
+        discounted = np.asarray(stored["discounted"], np.float64)
+        if discounted.shape == env.returns.shape and np.isfinite(discounted).all():
+            env.returns = discounted
+    except Exception as error:  # whatever it is, the file caused it
+        raise BadData(
+            f"{NORMALIZATION} does not hold the statistics of these environments ({type(error).__name__}: "
+            f"{one_line(error)[:200]}): restore it from a backup"
+        ) from error
 
 
 def see_again(env: VecEnv, observations: VecEnvObs) -> VecEnvObs:
@@ -92,6 +96,12 @@ def _require_vectors(settings: RunSettings, seen: spaces.Space[Any]) -> None:
             )
 
 
+def _of_observations(env: VecNormalize) -> dict[str, RunningMeanStd]:
+    """Return the statistics of observations by the name of their part; a whole one has no name."""
+    seen = getattr(env, "obs_rms", {})  # without it rewards alone are normalised
+    return seen if isinstance(seen, dict) else {"": seen}
+
+
 def _numbers(statistics: RunningMeanStd) -> list[Any]:
     return [np.asarray(statistics.mean), np.asarray(statistics.var), float(statistics.count)]
 
@@ -99,6 +109,8 @@ def _numbers(statistics: RunningMeanStd) -> list[Any]:
 def _set(statistics: RunningMeanStd, numbers: list[Any]) -> None:
     mean, var, count = numbers
     shapes_fit = mean.shape == var.shape == np.shape(statistics.mean)
-    if not (shapes_fit and np.isfinite(mean).all() and np.isfinite(var).all() and (var >= 0).all() and count > 0):
-        raise BadData("it has statistics that these environments cannot have")
+    if not (
+        shapes_fit and np.isfinite(mean).all() and np.isfinite(var).all() and (var >= 0).all() and 0 < count < np.inf
+    ):
+        raise ValueError("means and variances of another shape, or impossible ones")
     statistics.mean, statistics.var, statistics.count = mean, var, float(count)
