@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import stable_baselines3
@@ -307,3 +308,20 @@ def test_small_slips_of_a_program_are_told_in_one_line(tmp_path: Path) -> None:
     model.save(tmp_path / "agent.zip")
     with pytest.raises(InvalidValue, match=r"the agent has no environment.*set_env\(env\)"):
         dae.PPO.load(tmp_path / "agent.zip").learn(64)
+
+
+class OldStyle(gym.Env[np.ndarray, int]):
+    """An environment whose `reset` knows no options, which Stable-Baselines3 never passes."""
+
+    observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None) -> Any:  # type: ignore[override]
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action: int) -> Any:
+        return np.zeros(2, np.float32), 1.0, True, False, {}
+
+
+def test_an_environment_whose_reset_takes_no_options_works() -> None:
+    dae.PPO("MlpPolicy", OldStyle(), n_steps=8, batch_size=8, n_epochs=1).learn(8)

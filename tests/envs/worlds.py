@@ -33,5 +33,29 @@ class Corridor(gym.Env[np.ndarray, int]):
         return np.full((20, 40, 3), 10 * self.place, np.uint8)
 
 
+class Pixels(gym.Env[np.ndarray, int]):
+    """A picture with the colours last; to say whether it is bright pays 1."""
+
+    observation_space = gym.spaces.Box(0, 255, (36, 36, 3), np.uint8)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.left = int(self.np_random.integers(3, 9))
+        return self._see(), {}
+
+    def step(self, action: int) -> Any:
+        reward = float(bool(action) == (self.brightness > 127))
+        self.left -= 1
+        return self._see(), reward, self.left == 0, False, {}
+
+    def _see(self) -> np.ndarray:
+        self.brightness = int(self.np_random.integers(256))
+        picture = np.zeros((36, 36, 3), np.uint8)
+        picture[: 1 + self.brightness % 36, :, 1] = self.brightness  # neither rows nor colours are alike
+        return picture
+
+
 if "Corridor-v0" not in gym.registry:
     gym.register("Corridor-v0", entry_point=Corridor, max_episode_steps=40)
+    gym.register("Pixels-v0", entry_point=Pixels)

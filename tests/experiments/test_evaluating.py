@@ -12,10 +12,14 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 import dae
 from dae.cli import main
 from dae.errors import UserError
+from dae.experiments.training.building import make_env, make_model
+from dae.experiments.training.evaluating import Evaluator
+from dae.experiments.training.recorder import Recorder
 from dae.experiments.training.run import train
-from dae.runs import RunFolder
+from dae.experiments.training.state import Counters
+from dae.runs import Checkpoint, RunFolder
 from tests.experiments.small import CARTPOLE, outcome, small, weights_hash
-from tests.experiments.test_resume import in_another_process, killed_until_done
+from tests.experiments.test_resume import in_another_process, killed_at_a_checkpoint, killed_until_done
 
 EVALUATED = ["--eval-every", "512", "--eval-episodes", "5"]
 
@@ -56,7 +60,21 @@ def test_the_best_agent_is_the_one_that_was_evaluated_best(tmp_path: Path, capsy
     again, _ = evaluate_policy(best.model, best.make_env(5, seed), 5, deterministic=True)
     assert again == pytest.approx(scores.max())
     events = EventAccumulator(str(config.folder / "tensorboard")).Reload().Scalars("eval/mean_reward")
-    assert [event.value for event in events] == pytest.approx(scores[: len(events)], rel=1e-6)
+    assert [event.value for event in events] == pytest.approx(scores, rel=1e-6)
+    assert [event.step for event in events] == newest.evaluations.frames.tolist()
+
+
+def test_a_best_agent_that_a_resume_forgets_does_not_hold_up_the_next(tmp_path: Path) -> None:
+    config = small(tmp_path, *EVALUATED, of=CARTPOLE)
+    folder = RunFolder(config.folder)
+    folder.path.mkdir(parents=True)
+    for frames in (100, 200, 300):  # the first is removed for the newer ones
+        folder.best.save(Checkpoint(frames, {}))
+    counters = Counters(evaluated_at=100, best=5.0)
+    agent = make_model(config, make_env(config))
+    with Evaluator(config, folder, agent, counters, Recorder(config, folder, agent, counters)):
+        pass
+    assert (counters.best, folder.best.newest_frames()) == (None, 0)
 
 
 def test_without_evaluations_there_is_no_best_agent(tmp_path: Path) -> None:
@@ -101,6 +119,28 @@ def test_an_annealed_run_that_is_extended_says_so_and_stays_known_as_such(
     assert train(dataclasses.replace(config, frames=1024)) == 0  # the command that was given
     with pytest.raises(UserError, match="frames is 1024 there and 512 here"):
         train(config)
+
+
+def test_a_run_whose_rates_fall_is_extended_when_it_is_finished(tmp_path: Path) -> None:
+    config = small(tmp_path, "--frames", "1500", of=CARTPOLE)
+    killed_at_a_checkpoint(config)
+    before = {path: path.read_bytes() for path in config.folder.glob("*.*")}
+    with pytest.raises(UserError, match="has not finished its 1,500 frames, over which its learning rate falls to 0"):
+        train(dataclasses.replace(config, frames=3000))
+    assert {path: path.read_bytes() for path in config.folder.glob("*.*")} == before
+
+
+def test_what_a_run_has_behind_it_does_not_belong_to_another(tmp_path: Path) -> None:
+    """The settings of an extended run serve a new one, which was not extended, and a sweep counts the extended one."""
+    config = small(tmp_path, "--frames", "256", of=CARTPOLE)
+    assert train(config) == train(dataclasses.replace(config, frames=512)) == 0
+    again = ["--config", str(config.folder / "config.json"), "--seed", "7", "--threads", "1", "--pictures", "no"]
+    assert main(["train", *again, "--out", str(tmp_path)]) == 0
+    stored = [dae.load_run(config.folder.parent / name).config.extended_from for name in ("seed-0", "seed-7")]
+    assert stored == [(256,), ()]
+    settings = ["frames=512", "actors=4", "steps=32", "batch_size=64", "epochs=2"]
+    words = ["--envs", "CartPole-v1", "--advantages", "dae", "--preset", "quick", "--settings", *settings]
+    assert main(["sweep", *words, "--out", str(tmp_path)]) == 0
 
 
 def test_only_frames_can_grow(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import dae
 from dae.cli import main
+from dae.envs import Family
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
 from dae.experiments.training.run import train
@@ -23,6 +24,7 @@ from tests.experiments.small import ALWAYS, BREAKOUT, CARTPOLE, Outcome, outcome
 from tests.processes import Fork, has_checkpoint, wait_until
 
 COMMAND = [sys.executable, "-m", "dae"]
+PIXELS = ["tests.envs.worlds:Pixels-v0", "--preset", "quick", "--actors", "4", "--steps", "64", "--batch-size", "64"]
 
 
 def in_another_process(config: TrainConfig) -> int:
@@ -61,10 +63,11 @@ def killed_until_done(config: TrainConfig, kills: int, slowest: float) -> int:
         (CARTPOLE, ["--advantage", "gae", "--implementation", "sb3", "--finishing", "True"]),
         (["FrozenLake-v1", *CARTPOLE[1:]], ["--advantage", "indirect", "--env-kwargs", "is_slippery=false"]),
         (CARTPOLE, ["--normalize-observations", "True", "--normalize-rewards", "True", "--finishing", "True"]),
+        (PIXELS, ["--normalize-rewards", "True", "--epochs", "1"]),
     ],
     ids=[
         *("breakout-dae", "breakout-gae", "cartpole-dae", "cartpole-corrected", "cartpole-sb3", "frozenlake-indirect"),
-        "cartpole-normalized",
+        *("cartpole-normalized", "images"),
     ],
 )
 def test_kills_change_nothing(of: list[str], words: list[str], tmp_path: Path) -> None:
@@ -85,6 +88,7 @@ def test_kills_change_nothing(of: list[str], words: list[str], tmp_path: Path) -
 )
 def test_a_run_continues_between_a_rollout_and_its_update(of: list[str], words: list[str], tmp_path: Path) -> None:
     """The update is lost, the rollout is not; once in the middle of a run, once at its end."""
+    words = [*words, "--eval-every", "640", "--eval-episodes", "2"]
     plain, lost = (small(tmp_path / name, "--frames", "1200", *words, of=of) for name in ("plain", "lost"))
     assert train(plain) == 0
     process = Fork(lambda: train(lost))
@@ -95,6 +99,19 @@ def test_a_run_continues_between_a_rollout_and_its_update(of: list[str], words: 
         (lost.folder / "status.json").unlink(missing_ok=True)
         assert in_another_process(lost) == 0
         assert outcome(RunFolder(lost.folder)) == outcome(RunFolder(plain.folder))
+        evaluations = [RunFolder(config.folder).read_evaluations() for config in (plain, lost)]
+        assert evaluations[0].scores.tolist() == evaluations[1].scores.tolist()
+        assert evaluations[0].frames.tolist() == [640, 1280]
+
+
+def test_images_of_environments_that_cannot_be_restored_are_seen_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Family, "can_be_restored", lambda *_, **__: False)
+    config = small(tmp_path, "--frames", "1K", "--epochs", "1", of=PIXELS)
+    killed_at_a_checkpoint(config)
+    assert train(config) == 0
+    assert "cannot be restored exactly: its episodes start again" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
 
 
-class CopiedObservations(gym.ObservationWrapper[Any, Any, Any]):
+class CopiedObservations(gym.Wrapper[Any, Any, Any, Any]):
     """Hands out copies: otherwise the first observation of an episode would overwrite the last of the one before.
 
     It is invisible: attributes are those of the environment within.
@@ -16,8 +16,14 @@ class CopiedObservations(gym.ObservationWrapper[Any, Any, Any]):
 
     has_state = False  # snapshots leave it out
 
-    def observation(self, observation: Any) -> Any:
-        return copy.deepcopy(observation)
+    def reset(self, **options: Any) -> Any:
+        """Pass on just what is given: an environment may take less than gymnasium allows."""
+        observation, info = self.env.reset(**options)
+        return copy.deepcopy(observation), info
+
+    def step(self, action: Any) -> Any:
+        observation, *rest = self.env.step(action)
+        return copy.deepcopy(observation), *rest
 
     def __getattr__(self, name: str) -> Any:
         if name == "env":  # it is being copied or unpickled, and has nothing within yet

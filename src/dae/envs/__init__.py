@@ -14,6 +14,7 @@ from dae.envs.ids import (
     import_module_of as import_module_of,
     plain_id as plain_id,
     require_trust as require_trust,
+    trust_option as trust_option,
 )
 from dae.envs.making import make_vec_env as make_vec_env
 from dae.envs.minatar.family import MinAtar, register_minatar as register_minatar

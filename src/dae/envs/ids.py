@@ -41,10 +41,15 @@ def import_module_of(env_id: str) -> None:
         ) from error
 
 
-def require_trust(env_id: str, where: object, *, trust: bool) -> None:
+def require_trust(env_id: str, where: object, remedy: str = "--trust", *, trust: bool) -> None:
     """Refuse an id with a module that a file has brought along, unless the user trusts the file."""
     if module_of(env_id) and not trust:
         raise UserError(
             f"{where} has the environment {env_id!r}, which imports and runs the module {module_of(env_id)!r}: add "
-            "--trust if you trust it"
+            f"{remedy} if you trust it"
         )
+
+
+def trust_option(env_id: str) -> str:
+    """Return what a command needs besides a file with this id."""
+    return " --trust" if module_of(env_id) else ""

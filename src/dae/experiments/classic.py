@@ -13,6 +13,7 @@ from dae.files import write_atomically
 from dae.pictures import count_axis, draw_band, new_figure, save_figure, score_axis
 from dae.runs import Episodes, RunFolder, RunSettings
 from dae.runs.episodes import fill
+from dae.runs.evaluations import standard_error
 from dae.text import count_text, decimals_for, plural, with_error
 
 BINS = 20  # of a curve; an area is their mean, a final return the mean of the last tenth of the frames
@@ -38,8 +39,7 @@ class Mean:
 
     @staticmethod
     def of(numbers: Floats) -> "Mean":
-        error = numbers.std(ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else float("nan")
-        return Mean(float(numbers.mean()), float(error))
+        return Mean(float(numbers.mean()), standard_error(numbers))
 
     def __str__(self) -> str:
         return self.rounded(decimals_for([self.error], 1 if abs(self.value) >= 10 else 2))

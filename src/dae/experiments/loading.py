@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dae.envs import require_trust
 from dae.errors import UserError
 from dae.runs import Checkpoint, Episodes, RunFolder, RunSettings
 from dae.runs.evaluations import Evaluations
@@ -27,6 +28,7 @@ class Run:
     folder: RunFolder
     config: RunSettings
     best: bool = False  # the agent is the one with the best evaluation
+    trust: bool = False  # the module that the environment's id may name can be imported
 
     @cached_property
     def episodes(self) -> Episodes:
@@ -52,10 +54,11 @@ class Run:
     def make_env(self, n_envs: int = 1, seed: int = 0, **options: Any) -> "VecEnv":
         """Make environments as the agent knows them: with the run's arguments, and observations normalised as then.
 
-        An environment whose id names a module is made by importing that module.
+        An environment whose id names a module is made by importing that module, which `load_run(trust=True)` allows.
         """
         from dae.experiments.normalization import make_playing_env
 
+        require_trust(self.config.env, self.folder.path, "trust=True", trust=self.trust)
         return make_playing_env(self.config, n_envs, seed, self.statistics, **options)
 
     @property
@@ -64,13 +67,13 @@ class Run:
         return self._checkpoint.parts.get(NORMALIZATION)
 
 
-def load_run(path: str | Path, *, best: bool = False) -> Run:
+def load_run(path: str | Path, *, best: bool = False, trust: bool = False) -> Run:
     """Return the run in a folder: with its newest agent, or the `best` one of its evaluations.
 
-    No code from its files runs.
+    No code from its files runs. With `trust`, `make_env` may import the module that the run's environment names.
     """
     folder = RunFolder(Path(path))
-    return Run(folder, folder.read_config().settings, best)
+    return Run(folder, folder.read_config().settings, best, trust)
 
 
 def load_agent(checkpoint: Checkpoint, kind: "type[PPO] | None" = None, **options: Any) -> "PPO":

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.running_mean_std import RunningMeanStd
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
 
 from dae.envs import make_vec_env
 from dae.errors import UserError, one_line
@@ -41,27 +40,22 @@ def make_playing_env(settings: RunSettings, n_envs: int, seed: int, statistics: 
     return playing
 
 
-def without_normalization(env: VecEnv) -> VecEnv:
-    """Return the environments within."""
-    return env.venv if isinstance(env, VecNormalize) else env
-
-
 def take_statistics(env: VecEnv | None) -> bytes | None:
     """Return the statistics of environments that are normalised, as data; None if they are not."""
-    if not isinstance(env, VecNormalize):
+    normalizer = None if env is None else unwrap_vec_normalize(env)
+    if normalizer is None:
         return None
     return to_bytes(
         {
-            "observations": {name: _numbers(statistics) for name, statistics in _of_observations(env).items()},
-            "returns": _numbers(env.ret_rms),
-            "discounted": env.returns,
+            "observations": {name: _numbers(statistics) for name, statistics in _of_observations(normalizer).items()},
+            "returns": _numbers(normalizer.ret_rms),
+            "discounted": normalizer.returns,
         }
     )
 
 
-def restore_statistics(env: VecEnv, content: bytes) -> None:
+def restore_statistics(env: VecNormalize, content: bytes) -> None:
     """Bring normalised environments to where they were; the sums of rewards only if there are as many of them."""
-    assert isinstance(env, VecNormalize)
     try:
         stored = from_bytes(content)
         for name, statistics in _of_observations(env).items():
@@ -75,14 +69,6 @@ def restore_statistics(env: VecEnv, content: bytes) -> None:
             f"{NORMALIZATION} does not hold the statistics of these environments ({type(error).__name__}: "
             f"{one_line(error)[:200]}): restore it from a backup"
         ) from error
-
-
-def see_again(env: VecEnv, observations: VecEnvObs) -> VecEnvObs:
-    """Return what the agent was shown of observations that restored environments show now."""
-    if not isinstance(env, VecNormalize):
-        return observations
-    env.old_obs = observations  # type: ignore[assignment]
-    return env.normalize_obs(observations)  # type: ignore[arg-type]
 
 
 def _require_vectors(settings: RunSettings, seen: spaces.Space[Any]) -> None:

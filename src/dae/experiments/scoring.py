@@ -55,9 +55,7 @@ class _Player:
         self._watch(int(self._ended.sum()), self._steps * self._n_envs)
         self._steps += 1
         if self._steps > self._most_steps:
-            raise TooLong(
-                f"the episodes asked for have not ended after {self._most_steps:,} steps: ask for fewer --episodes"
-            )
+            raise TooLong(f"the episodes asked for have not ended after {self._most_steps:,} steps")
         return self._model.predict(observation, action_masks=self._read_masks(), **options)
 
     def look_at(self, inside: dict[str, Any], outside: dict[str, Any]) -> None:

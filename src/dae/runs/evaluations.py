@@ -1,5 +1,6 @@
 """The evaluations of a run: scores of the agent in environments of their own, from time to time."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,11 @@ class Evaluations:
         return len(self.frames)
 
 
+def standard_error(scores: NDArray[np.float64]) -> float:
+    """Return the standard error of a mean of scores; one score has none."""
+    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else math.nan
+
+
 class EvaluationLog(AppendedTable):
     """The file of evaluations while a run writes it."""
 
@@ -32,8 +38,8 @@ class EvaluationLog(AppendedTable):
 
     def add(self, frames: int, scores: NDArray[np.float64], lengths: NDArray[np.float64]) -> None:
         """Add an evaluation of some episodes."""
-        error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.nan
-        self.append(f"{frames},{float(scores.mean())!r},{float(error)!r},{lengths.mean():.1f},{len(scores)}")
+        error = standard_error(scores)
+        self.append(f"{frames},{float(scores.mean())!r},{error!r},{lengths.mean():.1f},{len(scores)}")
 
 
 def read_evaluations(path: Path) -> Evaluations:

@@ -1,5 +1,7 @@
 """`dae sweep --grid`, and tags that keep runs with different settings apart."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +64,21 @@ def test_mistakes_are_one_line(
     assert message in err
     assert err.count("\n") == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_module_registers_its_family_before_presets_are_looked_up() -> None:
+    code = (
+        "from dae.experiments.sweep.config import SweepConfig, planned_runs;"
+        "envs = ('CartPole-v1', 'tests.extending.toy_family:Toy/Walk-v0');"
+        "runs = planned_runs(SweepConfig(envs=envs, advantages=('dae',)));"
+        "assert [run.config.frames for run in runs] == [1_000_000, 4_000]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_names_are_the_same_with_hyphens(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "classic", "--settings", "critic-coef=1"]) == 2
+    assert "critic_coef is what the suite 'classic' compares" in capsys.readouterr().err
 
 
 def test_a_tag_keeps_two_learning_rates_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

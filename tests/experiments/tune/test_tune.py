@@ -1,5 +1,6 @@
 """`dae tune`: what it finds is what its runs scored, whatever interrupts it."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,14 @@ import pytest
 from optuna.trial import TrialState
 
 from dae.cli import main
-from dae.errors import InvalidValue
+from dae.errors import InvalidValue, UserError
 from dae.experiments.config import parse
+from dae.experiments.sweep.planned import PlannedRun
 from dae.experiments.tune import run as tuning
 from dae.experiments.tune.config import TuneConfig
 from dae.experiments.tune.space import parse_space
 from dae.experiments.tune.study import open_study
+from dae.experiments.tune.summary import _toml_value
 from dae.runs import RunFolder, State, find_runs
 from tests.experiments.forks import Forks
 from tests.processes import Fork, kill_with_descendants, wait_until
@@ -150,6 +153,34 @@ def test_without_optuna_it_says_what_to_install(
     assert main(["tune", "CartPole-v1", "--out", str(tmp_path / "tune")]) == 2
     assert "pip install 'dae-rl[tune]'" in capsys.readouterr().err
     assert not (tmp_path / "tune").exists()
+
+
+def test_a_search_that_finds_nothing_says_so_and_leaves_no_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = search(tmp_path, space=("batch_size=1,2",), settings=SETTINGS[:3], advantage="gae", trials=1, seed=2)
+    assert tuning.tune(config) == 1
+    assert "1 trial: 0 finished, 0 given up, 1 failed; nothing was found" in capsys.readouterr().out
+    started: list[Fork] = []
+
+    class Watched(Forks):
+        def start(self, run: PlannedRun) -> Fork:
+            started.append(super().start(run))
+            return started[-1]
+
+    broken = search(tmp_path / "more", settings=("frames=100K", *SETTINGS[1:]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(tuning.LAUNCHERS, "local", Watched)
+        patch.setattr(tuning._Search, "_look_at", lambda *_: (_ for _ in ()).throw(UserError("enough")))
+        with pytest.raises(UserError, match="enough"):
+            tuning.tune(broken)
+    assert started
+    assert all(process.exit_code() is not None for process in started)
+
+
+@pytest.mark.parametrize(("written", "read"), [(".9", 0.9), ("1.", 1.0), ("1e-3", 1e-3), ("01", 1)])
+def test_numbers_of_the_best_settings_can_be_read(written: str, read: float) -> None:
+    assert tomllib.loads(f"gamma = {_toml_value(written)}") == {"gamma": read}
 
 
 def test_ranges_include_both_ends() -> None:

@@ -10,11 +10,12 @@ from dae.errors import UserError
 from dae.experiments.film import CannotRecord, record_episode
 from dae.experiments.loading import Run, load_run
 from dae.experiments.play.config import PlayConfig
-from dae.experiments.scoring import MOST_ENVS, measure
+from dae.experiments.scoring import MOST_ENVS, TooLong, measure
 from dae.runs import RunFolder, find_runs
+from dae.runs.evaluations import standard_error
 from dae.runs.listing import ListingConfig, list_runs
 from dae.terminal.progress import WorkProgress
-from dae.text import plural
+from dae.text import decimals_for, plural, with_error
 
 _MOST_STEPS = 1_000_000  # of each environment
 Scores = NDArray[np.float64]
@@ -22,22 +23,24 @@ Scores = NDArray[np.float64]
 
 def play(config: PlayConfig) -> int:
     """Print mean ± standard error of the scores, and write a film."""
-    run = load_run(_find_run(config.run), best=config.best)
-    require_trust(run.config.env, run.folder.path, trust=config.trust)
+    run = load_run(_find_run(config.run), best=config.best, trust=config.trust)
+    require_trust(run.config.env, run.folder.path, trust=config.trust)  # before the agent is loaded
     if config.out is None:
         run.folder.require_plain()
     model = run.model
     scores, lengths = _measure(run, config)
     how = "greedy" if config.greedy else "stochastic"
-    error = f" ± {scores.std(ddof=1) / np.sqrt(len(scores)):.2f} (mean ± standard error)" if len(scores) > 1 else ""
+    error = standard_error(scores)
+    score = with_error(float(scores.mean()), error, decimals_for([error], 2))
     print(
         f"{run.config.env}, {plural(model.num_timesteps * run.config.family.frames_per_step, 'frame')} of training, "
-        f"{plural(len(scores), f'{how} episode')}: score {scores.mean():.2f}{error}, "
+        f"{plural(len(scores), f'{how} episode')}: score {score}{' (mean ± standard error)' * (len(scores) > 1)}, "
         f"length {plural(round(float(lengths.mean())), 'step')}",
         flush=True,
     )
     if config.film != "none":
-        path = (config.out or run.folder.path / "play") / f"episode-{how}-seed-{config.seed}.{config.film}"
+        name = f"episode-{'best-' * config.best}{how}-seed-{config.seed}.{config.film}"
+        path = (config.out or run.folder.path / "play") / name
         try:
             film = record_episode(
                 model, run.config, path, seed=config.seed, greedy=config.greedy, statistics=run.statistics
@@ -66,14 +69,17 @@ def _measure(run: Run, config: PlayConfig) -> tuple[Scores, Scores]:
     """Return the scores and lengths of some episodes."""
     env = run.make_env(min(config.episodes, MOST_ENVS), config.seed)
     with WorkProgress(config.episodes, 0, "episodes") as progress:
-        scores, lengths = measure(
-            run.model,
-            env,
-            config.episodes,
-            greedy=config.greedy,
-            most_steps=_MOST_STEPS,
-            watch=lambda ended, steps: progress.reach(ended, "playing", plural(steps, "step")),
-        )
+        try:
+            scores, lengths = measure(
+                run.model,
+                env,
+                config.episodes,
+                greedy=config.greedy,
+                most_steps=_MOST_STEPS,
+                watch=lambda ended, steps: progress.reach(ended, "playing", plural(steps, "step")),
+            )
+        except TooLong as error:
+            raise UserError(f"{error}: ask for fewer --episodes") from error
         progress.reach(config.episodes, "playing", plural(int(lengths.sum()), "step"))
     env.close()
     return scores, lengths

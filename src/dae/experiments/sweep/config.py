@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import tyro
 
 from dae.catalog import estimator_names
-from dae.envs import SB3_PRESET, families, family_of
+from dae.envs import SB3_PRESET, families, import_module_of
 from dae.errors import UserError, nearest
-from dae.experiments.config import TrainConfig, parse
+from dae.experiments.config import TrainConfig
 from dae.experiments.sweep.grid import combinations, tag_of
 from dae.experiments.sweep.launching import Launching
-from dae.experiments.sweep.planned import PlannedRun, require_settings
+from dae.experiments.sweep.planned import PlannedRun, plan, read_settings
 from dae.experiments.sweep.seeds import SEEDS, SEEDS_WORDS, Seeds
 from dae.paper import ABLATION, REFERENCE
-from dae.rules import EACH_ONCE, NOT_NEGATIVE, check_fields, optional, ruled
-from dae.terminal.options import choice, one_of, option_name, optional_words
+from dae.rules import EACH_ONCE, NOT_NEGATIVE, optional, ruled
+from dae.terminal.options import choice, one_of, optional_words
 
 _NETWORKS = list(dict.fromkeys(name for family in families() for name in family.network_names))
 _PRESETS = list(dict.fromkeys(name for family in families() for name in family.presets))
@@ -174,12 +174,11 @@ class SweepConfig(Launching, _Swept):
             raise UserError(f"there is nothing to run: name a suite ({', '.join(known)}) or --envs")
         fixed = known[self.suite].compares if self.suite else ()
         given = [name for name in ("advantages", "preset") if getattr(self, name)]
-        for name in (*given, *(text.partition("=")[0] for text in (*self.settings, *self.grid))):
+        settings = read_settings("settings", self.settings) | read_settings("grid", self.grid)
+        for name in (*given, *settings):
             if name in fixed:
                 raise UserError(f"{name} is what the suite {self.suite!r} compares: it cannot be replaced; use --envs")
         self.require_launchable()
-        require_settings("settings", self.settings)
-        require_settings("grid", self.grid)
         if self.first_seed and isinstance(self.seeds, tuple):
             raise UserError(f"first_seed is {self.first_seed}: it has no meaning if --seeds names the seeds")
         if len({grid.tag for grid in self.grids}) < len(combinations(self.grid)):
@@ -197,37 +196,28 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
 
     Settings that no run can have are refused here.
     """
-    parsed: dict[tuple[Any, ...], TrainConfig] = {}
+    for env in {env for grid in config.grids for env in grid.envs}:
+        import_module_of(env)  # it may register a family, and with it presets
+    known: dict[tuple[object, ...], TrainConfig] = {}
     planned = []
     most = max(len(config.seeds_of(grid)) for grid in config.grids)
     for place, grid in product(range(most), config.grids):
         seeds = config.seeds_of(grid)
-        if place >= len(seeds):
-            continue
-        for env, network, advantage in product(grid.envs, grid.networks, grid.advantages):
-            words = _words(config, grid, env, network, advantage)
-            # Presets look only at the family of an environment: reading the words of thousands would take long.
-            kind = family_of(env).name, *words
-            if kind not in parsed:
-                parsed[kind] = parse([env, *words])
-            seed = seeds[place]
-            run = PlannedRun((env, *words, "--seed", str(seed)), replace(parsed[kind], env=env, seed=seed))
-            check_fields(run.config)
-            run.config.require_consistent()
-            planned.append(run)
+        if place < len(seeds):
+            for env, network, advantage in product(grid.envs, grid.networks, grid.advantages):
+                planned.append(plan(env, seeds[place], _settings(config, grid, env, network, advantage), known))
     return planned
 
 
-def _words(config: SweepConfig, grid: Grid, env: str, network: str, advantage: str) -> list[str]:
+def _settings(config: SweepConfig, grid: Grid, env: str, network: str, advantage: str) -> dict[str, object]:
     """Return the options of `dae train`, except the seed."""
-    named: dict[str, object] = {
+    return {
         "advantage": advantage,
         "network": network,
         "preset": grid.preset,
         "threads": config.cpus_per_run,
         "pictures": False,
         "out": config.out / grid.folder,
+        **read_settings("settings", (*grid.of_env.get(env, ()), *grid.settings)),
+        **({"tag": grid.tag} if grid.tag else {}),
     }
-    named |= dict(text.split("=", 1) for text in (*grid.of_env.get(env, ()), *grid.settings))
-    named |= {"tag": grid.tag} if grid.tag else {}
-    return [f"{option_name(name)}={value}" for name, value in named.items()]

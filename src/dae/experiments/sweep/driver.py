@@ -8,13 +8,14 @@ import importlib
 import sys
 import time
 
-from dae.envs import family_of, import_module_of, plain_id
+from dae.envs import family_of, plain_id
 from dae.experiments.sweep.config import SweepConfig, planned_runs, suites
 from dae.experiments.sweep.display import SweepDisplay
 from dae.experiments.sweep.estimate import describe_plan
 from dae.experiments.sweep.grid import summarise_grid
 from dae.experiments.sweep.jobs import SECONDS_BETWEEN_LOOKS, Fleet, Job
 from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
+from dae.experiments.training.extending import as_extended
 from dae.runs import make_folder
 from dae.runs.settings import require_same
 from dae.terminal.signals import Stopped, StopSignals
@@ -27,10 +28,9 @@ def sweep(config: SweepConfig) -> int:
     for job in jobs:
         if job.run.folder.exists:
             stored = job.run.folder.read_config().settings
-            require_same(job.run.folder.path, stored.to_json(), job.run.config.to_json())
+            require_same(job.run.folder.path, stored.to_json(), as_extended(job.run.config, job.run.folder).to_json())
         job.look()
     for env in dict.fromkeys(job.run.config.env for job in jobs):
-        import_module_of(env)
         family_of(env).require_known(plain_id(env))
     if config.dry_run:
         print(describe_plan(config, [(job.run, job.state == "finished", job.frames) for job in jobs]))

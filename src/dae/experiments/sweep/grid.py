@@ -22,6 +22,7 @@ def combinations(grid: tuple[str, ...]) -> list[dict[str, str]]:
     values: dict[str, list[str]] = {}
     for text in grid:
         name, sign, listed = text.partition("=")
+        name = name.replace("-", "_")
         choices = listed.split(",")
         if not sign or not all(choices) or len(set(choices)) < len(choices) or name in values:
             raise InvalidValue(f"grid has {text!r}: it must be NAME=A,B,C with different values, each NAME once")

@@ -39,6 +39,8 @@ class Evaluator:
         if config.eval_every and parallel.rank() == 0:
             self._log = EvaluationLog(folder.evaluations, config.env, counters.evaluations_size)
             folder.best.forget_after(counters.evaluated_at)  # they come again
+            if folder.best.newest_frames() == 0:
+                counters.best = None
 
     def between_iterations(self) -> None:
         """Evaluate the agent, if it is time."""
@@ -73,8 +75,9 @@ class Evaluator:
         log.add(frames, scores, lengths)
         counters.evaluations_size = log.flush()
         counters.evaluation = float(scores.mean())
-        self._agent.logger.record("eval/mean_reward", counters.evaluation)
-        self._agent.logger.record("eval/mean_ep_length", float(lengths.mean()))
+        found = {"eval/mean_reward": counters.evaluation, "eval/mean_ep_length": float(lengths.mean())}
+        for writer in self._agent.logger.output_formats:  # now: what is recorded is written after the next rollout
+            writer.write(found, dict.fromkeys(found, ()), self._agent.num_timesteps)
         if counters.best is None or counters.evaluation > counters.best:
             counters.best = counters.evaluation
             self._keep_best(frames, statistics)

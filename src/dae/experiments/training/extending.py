@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from dae.errors import UserError
 from dae.experiments.config import TrainConfig
 from dae.files import replace_atomically
 from dae.runs import RunFolder, State
@@ -11,12 +12,11 @@ from dae.terminal.boundary import announce
 
 def as_extended(config: TrainConfig, folder: RunFolder) -> TrainConfig:
     """Return the settings with what the run in a folder has behind it: earlier ends, where rates had fallen to 0."""
-    if not folder.exists:
-        return config
-    stored = folder.read_config().settings
-    earlier = stored.extended_from
-    if config.frames > stored.frames and config.anneal:
-        earlier = (*earlier, stored.frames)
+    earlier: tuple[int, ...] = ()
+    if folder.exists:
+        stored = folder.read_config().settings
+        longer = config.frames > stored.frames and config.anneal
+        earlier = (*stored.extended_from, stored.frames) if longer else stored.extended_from
     return dataclasses.replace(config, extended_from=earlier)
 
 
@@ -36,11 +36,17 @@ def require_same_but_longer(folder: RunFolder, config: TrainConfig) -> None:
 def extend(folder: RunFolder, config: TrainConfig) -> None:
     """Give the run in a folder more frames; the scores of the shorter run are kept in a file of their own."""
     stored, made_with = folder.read_config()
-    if folder.monitor.exists():
+    status = folder.read_status()
+    if config.anneal and status.state is not State.FINISHED:
+        raise UserError(
+            f"{folder.path} has not finished its {stored.frames:,} frames, over which its learning rate falls to 0: "
+            f"let it finish them (--frames {stored.frames}), then extend it"
+        )
+    if status.state is State.FINISHED:
         kept = folder.monitor.with_stem(f"{folder.monitor.stem}-{stored.frames}")
         replace_atomically(kept, folder.monitor.read_bytes())
     # In this order: whenever it is interrupted, the run is either the shorter one or the longer one, and can go on.
-    folder.write_status(dataclasses.replace(folder.read_status(), state=State.STOPPED, total_frames=config.frames))
+    folder.write_status(dataclasses.replace(status, state=State.STOPPED, total_frames=config.frames))
     folder.write_config(config, made_with)
     share = 1 - stored.frames / config.frames
     again = f"; learning rate and clip range go on at {share:.0%} of their start and fall to 0 again"

@@ -1,7 +1,7 @@
 """The finishing phase: the trained policy plays, without learning, until completed episodes hold all frames."""
 
 import numpy as np
-from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.common.vec_env import unwrap_vec_normalize
 
 from dae.agent import PPO, parallel
 from dae.agent.finite import require_finite
@@ -22,8 +22,9 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
     trained, furthest = frames, frames + config.frames
     per_step = env.num_envs * parallel.size() * config.family.frames_per_step
     agent.policy.set_training_mode(False)
-    if isinstance(env, VecNormalize):
-        env.training = False  # what the agent has learned belongs to the statistics that it has learned with
+    normalizer = unwrap_vec_normalize(env)
+    if normalizer is not None:
+        normalizer.training = False  # what the agent has learned belongs to the statistics that it has learned with
     read_masks = agent.mask_reader(env)
     steps_between_talks = 1 if parallel.size() == 1 else config.steps
     completed = parallel.broadcast(recorder.completed_frames)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from dae.agent import PPO, NotFiniteError, parallel
+from dae.envs import trust_option
 from dae.errors import InUse, UserError, one_line
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import load_run
@@ -74,6 +75,7 @@ def _run(session: _Session) -> int:
             total = -(-config.frames // config.family.frames_per_step)
             if session.pending:
                 agent.train_on_restored(total)
+                session.evaluator.between_iterations()
                 session.checkpointer.take()
                 session.checkpointer.save()
             steps = total - agent.num_timesteps
@@ -99,10 +101,9 @@ def _stop(session: _Session, stopped: Stopped) -> int:
         announce(f"the last checkpoint could not be written: {one_line(error)}")
     saved = session.folder.checkpoints.newest_frames()
     tracking = "" if session.config.track == TrainConfig.track else f" --track {session.config.track}"
-    trust = " --trust" if session.config.env != session.config.env_id else ""
     session.recorder.say(
         f"stopped by {stopped}; it continues at frame {saved:,} with: dae train --resume {session.folder.path}"
-        f"{tracking}{trust}"
+        f"{tracking}{trust_option(session.config.env)}"
     )
     return stopped.exit_code
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import torch
 from safetensors.torch import load as load_tensors, save as save_tensors
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from torch import Tensor
 
 from dae.agent import PPO, parallel
@@ -20,13 +20,9 @@ from dae.envs.snapshots import set_generators, take_generators
 from dae.errors import UserError, one_line
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import AGENT, NORMALIZATION, load_agent
-from dae.experiments.normalization import (
-    restore_statistics,
-    see_again,
-    take_statistics,
-    without_normalization,
-)
+from dae.experiments.normalization import restore_statistics, take_statistics
 from dae.experiments.training.building import agent_class
+from dae.experiments.training.wrappers import as_seen_by_agent, as_shown_within, innermost
 from dae.runs import Checkpoint, RunFolder, RunSettings
 from dae.runs.settings import require_same
 from dae.serialization import from_bytes, to_bytes
@@ -122,8 +118,8 @@ def _take_own(config: TrainConfig, agent: PPO, counters: Counters, *, exact: boo
     if statistics is not None:
         parts[NORMALIZATION] = statistics
     if exact:
-        shown = agent.env.get_original_obs() if isinstance(agent.env, VecNormalize) else agent._last_obs
-        parts[_ENVIRONMENTS] = config.family.take_snapshot(without_normalization(agent.env), shown)  # type: ignore[arg-type]
+        shown = as_shown_within(agent.env, agent._last_obs)
+        parts[_ENVIRONMENTS] = config.family.take_snapshot(innermost(agent.env), shown)
     return parts
 
 
@@ -168,13 +164,15 @@ def restore(config: TrainConfig, folder: RunFolder, env: VecEnv, checkpoint: Che
         if counters.monitor_size is None and parallel.rank() == 0:
             raise UserError(f"the checkpoint of {folder.path} does not say how long monitor.csv was")
         _announce_continuation(folder, checkpoint)
-        if isinstance(env, VecNormalize):
-            restore_statistics(env, checkpoint.parts[NORMALIZATION])
+        normalizer = unwrap_vec_normalize(env)
+        if normalizer is not None:
+            restore_statistics(normalizer, checkpoint.parts[NORMALIZATION])
+        assert agent.env is not None  # `env`, in wrappers of the agent's
         if _ENVIRONMENTS in checkpoint.parts:
-            shown = config.family.restore_snapshot(without_normalization(env), checkpoint.parts[_ENVIRONMENTS])
-            agent._last_obs = see_again(env, shown)  # type: ignore[assignment]
+            shown = config.family.restore_snapshot(innermost(env), checkpoint.parts[_ENVIRONMENTS])
+            agent._last_obs = as_seen_by_agent(agent.env, shown)
         else:
-            _start_again(config, env, agent, counters)
+            _start_again(config, agent.env, agent, counters)
         agent._last_episode_starts = np.broadcast_to(state["episode_starts"], env.num_envs).astype(bool)
         agent.ep_info_buffer = deque(
             [{"r": float(e["r"]), "l": int(e["l"]), "t": float(e["t"])} for e in state["recent_episodes"]],

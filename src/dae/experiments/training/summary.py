@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from dae.agent import PPO
 from dae.catalog import describe
+from dae.envs import trust_option
 from dae.experiments.film import CannotRecord, record_episode
 from dae.pictures import count_axis, draw_between, legend_below, look_of, new_figure, plain, save_figure, score_axis
 from dae.runs import Episodes, RunFolder, RunSettings
@@ -53,8 +54,7 @@ def draw_pictures(settings: RunSettings, folder: RunFolder, model: PPO, statisti
 
 def next_steps(settings: RunSettings, folder: RunFolder) -> str:
     """Say what to do with a finished run."""
-    trust = " --trust" if settings.env != settings.env_id else ""
-    play = f"next: dae play {folder.path}{trust}     watch it and measure it over many episodes"
+    play = f"next: dae play {folder.path}{trust_option(settings.env)}     watch it and measure it over many episodes"
     return f"{play}\n      tensorboard --logdir {folder.tensorboard}" if folder.tensorboard.exists() else play
 
 

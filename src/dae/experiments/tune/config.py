@@ -10,13 +10,12 @@ import tyro
 from dae.catalog import estimator_names
 from dae.envs import families, plain_id
 from dae.errors import UserError
-from dae.experiments.config import parse
 from dae.experiments.sweep.launching import Launching
-from dae.experiments.sweep.planned import PlannedRun, require_settings
+from dae.experiments.sweep.planned import PlannedRun, plan, read_settings
 from dae.experiments.tune.space import DEFAULT, Space, Value, parse_space
-from dae.rules import COUNT, NOT_NEGATIVE, check_fields, ruled
+from dae.rules import COUNT, NOT_NEGATIVE, ruled
 from dae.runs.settings import ENV_ID, SEED, TAG, tagged
-from dae.terminal.options import one_of, option_name, optional_words
+from dae.terminal.options import one_of, optional_words
 
 
 @dataclass(frozen=True)
@@ -77,19 +76,22 @@ class TuneConfig(Launching, _Searched):
     def parsed_space(self) -> Space:
         return parse_space(self.space)
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The settings that all runs have."""
+        return read_settings("settings", self.settings)
+
     def searched(self) -> dict[str, Any]:
         """Return, as data, what may not change while a search goes on."""
         same = ("env", "advantage", "network", "preset", "seeds", "objective", "seed")
         named = {name: getattr(self, name) for name in same}
-        return {**named, "settings": sorted(self.settings), "space": sorted(self.space)}
+        return {**named, "settings": self.fixed, "space": sorted(self.space)}
 
     def require_consistent(self) -> None:
         """Refuse what cannot be a search."""
-        require_settings("settings", self.settings)
-        require_settings("space", self.space)
-        fixed = {text.partition("=")[0] for text in self.settings}
+        read_settings("space", self.space)
         for name in self.parsed_space:
-            if name in fixed:
+            if name in self.fixed:
                 raise UserError(f"{name} is in settings and in space: it must be in one of them")
         self.runs_of(0, {})  # what is wrong with every run is wrong now
 
@@ -102,14 +104,7 @@ class TuneConfig(Launching, _Searched):
             "threads": self.cpus_per_run,
             "pictures": False,
             "out": self.folder / f"trial-{trial:04d}",
-            **dict(text.split("=", 1) for text in self.settings),
+            **self.fixed,
             **values,
         }
-        words = [f"{option_name(name)}={value}" for name, value in named.items()]
-        planned = []
-        for seed in range(self.seed, self.seed + self.seeds):
-            run = PlannedRun((self.env, *words, f"--seed={seed}"), parse([self.env, *words, f"--seed={seed}"]))
-            check_fields(run.config)
-            run.config.require_consistent()
-            planned.append(run)
-        return planned
+        return [plan(self.env, seed, named) for seed in range(self.seed, self.seed + self.seeds)]

@@ -45,6 +45,7 @@ def tune(config: TuneConfig) -> int:
             launcher.close()
         if code == 0:
             print(summarise(config, study), flush=True)
+            code = 1 if _best(study) is None else 0
         return code
 
 
@@ -86,25 +87,30 @@ class _Search:
         )
         with StopSignals(at_once=False) as signals:
             try:
-                with WorkProgress(self._config.trials, self._ended(), "trials") as progress:
-                    self._continue()
-                    while self._running or self._ended() < self._config.trials:
-                        signals.check()
-                        self._step()
-                        progress.reach(self._ended(), "searching", self._news())
-                        time.sleep(SECONDS_BETWEEN_LOOKS)
+                self._search(signals)
             except Stopped as stopped:
-                self._fleet.stop()
                 print(f"stopped by {stopped}; the same command continues the search", flush=True)
                 return stopped.exit_code
         return 0
+
+    def _search(self, signals: StopSignals) -> None:
+        try:
+            with WorkProgress(self._config.trials, self._ended(), "trials") as progress:
+                self._continue()
+                while self._running or self._ended() < self._config.trials:
+                    signals.check()
+                    self._step()
+                    progress.reach(self._ended(), "searching", self._news())
+                    time.sleep(SECONDS_BETWEEN_LOOKS)
+        finally:
+            self._fleet.stop()  # also what was given up, and what an error leaves behind
 
     def _continue(self) -> None:
         """Take up the trials that were under way when the search was interrupted."""
         from optuna.trial import Trial, TrialState
 
         for frozen in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            self._begin(Trial(self._study, frozen._trial_id))
+            self._begin(Trial(self._study, frozen._trial_id), frozen.last_step or 0)
 
     def _step(self) -> None:
         self._fleet.step()
@@ -113,14 +119,14 @@ class _Search:
         while self._fleet.room() > 0 and self._ended() + len(self._running) < self._config.trials:
             self._begin(self._study.ask())
 
-    def _begin(self, trial: "Trial") -> None:
+    def _begin(self, trial: "Trial", looked: int = 0) -> None:
         """Plan the runs of a trial; values that do not go together make it a failed one."""
         try:
             runs = self._config.runs_of(trial.number, suggest(self._config.parsed_space, trial))
         except UserError as error:
             self._fail(trial, one_line(error))
             return
-        running = _Running(trial, [Job(run) for run in runs])
+        running = _Running(trial, [Job(run) for run in runs], looked)
         self._running.append(running)
         self._fleet.jobs.extend(running.jobs)
 
@@ -140,6 +146,7 @@ class _Search:
             running.trial.report(running.score, running.looked)
             if running.trial.should_prune():
                 self._end(running)
+                self._failures = 0
                 self._study.tell(running.trial, state=TrialState.PRUNED)
                 self._say(running.trial, f"given up at {running.score:.4g}")
 

@@ -59,6 +59,7 @@ def parse_space(texts: tuple[str, ...]) -> Space:
     space: Space = {}
     for text in texts:
         name, sign, values = text.partition("=")
+        name = name.replace("-", "_")
         if not sign or not values:
             raise InvalidValue(f"space has {text!r}: it must be NAME=A,B,C or NAME=LOW..HIGH or NAME=log:LOW..HIGH")
         if name in space:

@@ -1,5 +1,6 @@
 """What a search has found: a table, a file of settings for `dae train`, and a figure."""
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -7,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dae.catalog import colour_of
-from dae.envs.ids import module_of
+from dae.envs import trust_option
 from dae.experiments.tune.config import TuneConfig
 from dae.experiments.tune.space import Choice
 from dae.files import write_atomically
 from dae.pictures import new_figure, save_figure
 from dae.terminal.boundary import announce
+from dae.text import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,20 +36,20 @@ def summarise(config: TuneConfig, study: "Study") -> str:
     trials = study.get_trials(deepcopy=False)
     finished = sorted((t for t in trials if t.state is TrialState.COMPLETE), key=_score, reverse=True)
     given_up = sum(trial.state is TrialState.PRUNED for trial in trials)
-    head = f"{len(trials)} trials: {len(finished)} finished, {given_up} given up, "
+    head = f"{plural(len(trials), 'trial')}: {len(finished)} finished, {given_up} given up, "
     head += f"{len(trials) - len(finished) - given_up} failed"
     if not finished:
         return f"{head}; nothing was found"
     best = config.folder / "best.toml"
     write_atomically(best, _as_toml(config, finished[0]).encode())
     figure = config.folder / "search.png"
-    _draw(config, finished, [t for t in trials if t.state is TrialState.PRUNED and t.value is not None], study)
+    _draw(config, finished, [t for t in trials if t.state is TrialState.PRUNED and t.value is not None])
     lines = [head, "", f"{'trial':>5}  {'score':>9}  values"]
     lines += [f"{t.number:>5}  {_score(t):>9.4g}  {show_values(t.params)}" for t in finished[:_SHOWN]]
-    trust = " --trust" if module_of(config.env) else ""
     if config.seeds == 1 and len(finished) > 1:
         announce("one seed for each trial: the best score is partly luck; try it with other seeds")
-    return "\n".join([*lines, "", f"the search      {figure}", f"next: dae train --config {best}{trust}"])
+    following = f"next: dae train --config {best}{trust_option(config.env)}"
+    return "\n".join([*lines, "", f"the search      {figure}", following])
 
 
 def _score(trial: "FrozenTrial") -> float:
@@ -58,28 +60,25 @@ def _as_toml(config: TuneConfig, trial: "FrozenTrial") -> str:
     """Return the settings of the best runs as a file for `dae train --config`."""
     settings: dict[str, Any] = {"env": config.env}
     settings |= {name: getattr(config, name) for name in ("advantage", "network", "preset")}
-    settings |= dict(text.split("=", 1) for text in config.settings)
-    settings |= trial.params
+    settings |= config.fixed | trial.params
     lines = [f"{name} = {_toml_value(value)}" for name, value in settings.items()]
     head = f"# Trial {trial.number} of {config.folder}: {config.objective} score {_score(trial):.6g}"
     return "\n".join([head, *lines, ""])
 
 
 def _toml_value(value: Any) -> str:
-    if not isinstance(value, str):
-        return json.dumps(value)
-    try:
-        float(value)
-    except ValueError:
-        return value.lower() if value in ("True", "False") else json.dumps(value)
-    return value if any(c.isdigit() for c in value) else json.dumps(value)
+    """Write a value, which may be the text of a number, as TOML has it."""
+    for kind in (int, float) if isinstance(value, str) else ():
+        with contextlib.suppress(ValueError):
+            return json.dumps(kind(value), allow_nan=False)
+    return json.dumps(value)
 
 
 def _typed(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _draw(config: TuneConfig, finished: "list[FrozenTrial]", given_up: "list[FrozenTrial]", study: "Study") -> None:
+def _draw(config: TuneConfig, finished: "list[FrozenTrial]", given_up: "list[FrozenTrial]") -> None:
     """Draw the score of trials against each setting, and how the best score rose."""
     space = config.parsed_space
     columns = min(4, len(space) + 1)
