@@ -27,7 +27,7 @@ def test_an_environment_of_ones_own_trains_and_is_loaded_only_if_trusted(
     folder = tmp_path / "Corridor-v0" / "dae-baseline" / "seed-0"
     run = dae.load_run(folder)
     assert run.config.env_options == {"length": 3}
-    with pytest.raises(UserError, match="imports and runs the module .*: add trust=True if you trust it"):
+    with pytest.raises(UserError, match=r"imports and runs the module .*: add trust=True if you trust it"):
         run.make_env(2)
     assert dae.load_run(folder, trust=True).make_env(2).get_attr("length") == [3, 3]
     assert main(["train", *words]) == 0  # the keyboard names the module
