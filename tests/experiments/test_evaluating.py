@@ -52,7 +52,7 @@ def test_the_best_agent_is_the_one_that_was_evaluated_best(tmp_path: Path, capsy
     table = [line.split() for line in capsys.readouterr().out.splitlines()[-2:]]
     assert dict(zip(*table, strict=True))["best"] == f"{scores.max():.2f}"
     assert main(["play", str(config.folder), "--best", "--episodes", "2", "--film", "none"]) == 0
-    assert f"CartPole-v1, {best.model.num_timesteps:,} frames of training" in capsys.readouterr().out
+    assert f"CartPole-v1, the best agent, {best.model.num_timesteps:,} frames of training" in capsys.readouterr().out
     assert best.model.num_timesteps == newest.evaluations.frames[scores.argmax()]
     assert newest.model.num_timesteps == 2048
     # What was measured, measured again by Stable-Baselines3 on the best agent with the same seed.

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 import dae
+from dae.envs import family_of
 from dae.experiments.config import TrainConfig, parse
 from dae.experiments.film import Film, record_episode
 from dae.experiments.film.episode import Episode, Moment, Still, Thinned, Thought, _think, play_episode
@@ -248,3 +249,19 @@ def test_drawing_without_a_screen_prints_nothing(
     config = parse(["CartPole-v1", "--preset", "quick"])
     record_episode(agent(env="CartPole-v1"), config, tmp_path / "film.gif", seed=0, longest=2)
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_film_of_a_minatar_game_ends_with_the_state_in_which_it_ended(written: list[Text]) -> None:
+    env = dae.make_vec_env("MinAtar/Breakout-v1", 1, render_mode="rgb_array")
+    model = dae.PPO("CnnPolicy", env, seed=0)
+    steps: list[Any] = []
+    step = env.step_wait
+    env.step_wait = lambda: steps.append(step()) or steps[-1]  # type: ignore[method-assign, func-returns-value]
+    episode = play_episode(model, family_of("MinAtar/Breakout-v1"), env, greedy=False, longest=1000, most_moments=1000)
+    assert episode.ended
+    assert episode.last is not None
+    ended = env.batch.render(steps[-1][3][0]["terminal_observation"][None])[0]
+    assert episode.last == Still.of(ended)
+    assert episode.last != episode.moments[-1].still
+    Frames(episode)[-1]
+    assert not any(t.text.startswith(("value", "π")) for t in written), "nothing is done in it any more"

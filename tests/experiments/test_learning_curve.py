@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from dae.experiments.config import TrainConfig
 from dae.experiments.training import summary
 from dae.experiments.training.summary import draw_learning_curve, score_ranges
-from dae.runs import Episodes, RunFolder, RunSettings
+from dae.runs import Episodes, RunFolder
 
 
 def played(n: int, until: int) -> Episodes:
@@ -39,7 +40,7 @@ def test_the_range_of_scores_in_each_part_is_that_of_its_episodes(n: int, bins: 
 def test_the_picture_has_the_look_of_all_figures(tmp_path: Path) -> None:
     drawn: list[Figure] = []
     with patch.object(summary, "save_figure", lambda figure, _: drawn.append(figure)):
-        settings = RunSettings("MinAtar/Breakout-v1", advantage="dae", frames=500_000)
+        settings = TrainConfig("MinAtar/Breakout-v1", advantage="dae", frames=500_000)
         draw_learning_curve(settings, RunFolder(tmp_path), played(2000, 500_000))
     (figure,) = drawn
     figure.draw_without_rendering()

@@ -9,7 +9,7 @@ import pytest
 
 from dae.cli import main
 from dae.experiments.training.run import train
-from dae.terminal.progress import WorkProgress
+from dae.terminal.progress import Pace, WorkProgress
 from tests.experiments.small import CARTPOLE, small
 
 
@@ -68,14 +68,24 @@ def test_frames_and_episodes_are_counted_as_what_they_are(
 
 
 def test_progress_is_shown_while_episodes_are_played(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[tuple[int, str, str]] = []
-    monkeypatch.setattr(WorkProgress, "reach", lambda self, *told, **_: shown.append(told))
+    shown: list[tuple[int, str, list[tuple[str, str]], Pace]] = []
+    rates: list[float] = []
+
+    def update(self: WorkProgress, *told: Any) -> None:
+        shown.append(told)
+        rates.append(told[3].rate)
+
+    monkeypatch.setattr(WorkProgress, "update", update)
     assert play(trained, "--episodes", "70") == 0  # of 64 environments
-    done = [episodes for episodes, _, _ in shown]
+    done = [episodes for episodes, *_ in shown]
     assert done == sorted(done)
-    assert {0, 70} < set(done)
-    assert shown[0][1:] == ("playing", "0 steps")
-    assert shown[1][1:] == ("playing", "64 steps")
+    assert done[0] == 0
+    assert done[-1] > 35
+    assert shown[0][1:3] == ("playing", [("0 steps", "0 steps")])
+    assert shown[1][1:3] == ("playing", [("64 steps", "64 steps")])
+    # The first to end are short: they say nothing of the time that is left.
+    assert not any(rate for episodes, rate in zip(done, rates, strict=True) if episodes < 70 / 4)
+    assert rates[-1] > 0
 
 
 def test_episodes_that_do_not_end_are_given_up(

@@ -23,21 +23,22 @@ def episodes(*ended: tuple[float, int]) -> Episodes:
 
 def test_the_score_at_first_is_of_a_part_of_the_frames() -> None:
     short_ones_first = episodes(*((0.0, frame) for frame in range(1, 101)), *((9.0, 1_000) for _ in range(100)))
-    told = describe_scores(short_ones_first, 90.0, trained=10_000, played=0)
+    told = describe_scores(short_ones_first, 90.0, budget=10_000, trained=10_000, played=0)
     assert told == (
-        "\n10,000 frames in 1.5 minutes, 200 episodes\n"
+        "\n10,000 frames in 90 seconds, 200 episodes\n"
         "mean score in the first tenth of the frames 4.50, of the last 100 episodes 9.00, of all 4.50"
     )
 
 
 def test_what_there_is_none_of_is_said() -> None:
-    late = describe_scores(episodes((3.0, 900)), 6.0, trained=1_000, played=24)
+    late = describe_scores(episodes((3.0, 900)), 6.0, budget=900, trained=1_000, played=24)
     assert late == (
-        "\n1,000 frames of training and 24 frames of finishing episodes in 0.1 minutes, 1 episode\n"
+        "\n1,000 frames (900, rounded up to whole iterations) of training and 24 frames of finishing episodes in "
+        "6 seconds, 1 episode\n"
         "mean score in the first tenth of the frames none (no episode ended), of the last 1 episode 3.00, of all 3.00"
     )
-    assert describe_scores(episodes(), 60.0, trained=1, played=0) == (
-        "\n1 frame in 1.0 minutes, 0 episodes\nno episode has ended: there is no score"
+    assert describe_scores(episodes(), 150.0, budget=1, trained=1, played=0) == (
+        "\n1 frame in 2.5 minutes, 0 episodes\nno episode has ended: there is no score"
     )
 
 
@@ -45,7 +46,8 @@ def test_the_frames_are_those_that_ran(tmp_path: Path, capsys: pytest.CaptureFix
     """Rollouts have 4 x 32 frames: 250 become 256, and finishing adds steps of 4 frames."""
     config = small(tmp_path, "--frames", "250", "--finishing", of=CARTPOLE)
     assert train(config) == 0
-    told = re.search(r"\n256 frames of training and (\d+) frames of finishing episodes in", capsys.readouterr().out)
+    out = capsys.readouterr().out
+    told = re.search(r"\n256 frames \(250, .*\) of training and (\d+) frames of finishing episodes in", out)
     assert told is not None
     played = RunFolder(config.folder).read_episodes()
     assert played.frames[-1] == 256 + int(told[1])

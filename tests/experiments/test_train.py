@@ -44,13 +44,19 @@ def test_a_run_leaves_scores_pictures_and_an_agent(tmp_path: Path, capsys: pytes
     out = capsys.readouterr().out
     folder = tmp_path / "MinAtar-Breakout-v1" / "dae-baseline" / "seed-0"
     assert out.startswith("MinAtar/Breakout-v1, dae, 8 actors: cpu, 1 thread, network of 3")
-    assert re.search(r"\n4,096 frames in 0\.\d minutes, \d+ episodes\n", out)
+    assert re.search(r"\n4,096 frames \(4,000, rounded up to whole iterations\) in \d+ seconds?, \d+ episodes\n", out)
     assert re.search(r"mean score in the first tenth of the frames .+, of the last \d+ episodes [\d.]+, of all", out)
     assert f"next: dae play {folder}" in out
     with Image.open(folder / "learning_curve.png") as picture:
         assert picture.size == (960, 600)
     with Image.open(folder / "episode.gif") as film:
         assert film.n_frames > 3
+    film = (folder / "episode.gif").read_bytes()
+    (folder / "episode.gif").unlink()
+    assert main(["train", *words]) == 0  # draws what is missing, and nothing else
+    told = capsys.readouterr().out
+    assert "learning curve " not in told
+    assert (folder / "episode.gif").read_bytes() == film
     run = dae.load_run(folder)
     assert run.config.frames == 4000
     assert run.model.num_timesteps == 4096

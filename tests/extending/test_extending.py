@@ -200,7 +200,7 @@ def test_a_family_with_a_protocol_is_a_suite() -> None:
         (["Toy/Walk-v0", "--network", "wide"], "network is 'wide': it must be baseline for Toy/Walk-v0"),
         (
             ["CartPole-v1", "--preset", "tiny"],
-            "preset is 'tiny': for Other environments it must be one of paper, quick",
+            "preset is 'tiny': it must be one of paper, quick",
         ),
     ],
 )

@@ -29,7 +29,7 @@ def raising(error: BaseException) -> Callable[[], int]:
         (InvalidValue("gamma is 2"), 2, "dae: gamma is 2\n"),
         (InUse("busy"), 75, "dae: busy\n"),
         (OSError(28, "No space left on device"), 2, "dae: [Errno 28] No space left on device\n"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "dae: stopped by Ctrl-C\n"),
         (Stopped(15), 143, ""),
     ],
 )

@@ -79,7 +79,9 @@ class Family:
         """Return what a preset means here."""
         if name not in self.presets:
             known = f"{', '.join(self.presets)}{nearest(name, self.presets)}"
-            raise InvalidValue(f"preset is {name!r}: for {self.label} it must be one of {known}")
+            raise InvalidValue(
+                f"preset is {name!r}: {f'for {self.label} ' if self.prefix else ''}it must be one of {known}"
+            )
         return self.presets[name]
 
     def paper_name(self, env_id: str) -> str | None:
@@ -140,6 +142,13 @@ class Family:
         if not len(pictures) or pictures[0] is None:
             raise UserError("it renders nothing")
         return np.asarray(pictures[0], np.uint8)
+
+    def draw_last(self, env: "VecEnv", observation: Any) -> "NDArray[np.uint8] | None":
+        """Return a picture of the state in which an episode ended, after which the environment began the next one.
+
+        None if it cannot be drawn from what the environment showed last.
+        """
+        return None
 
     def network(self, name: str, observation_space: "spaces.Space[Any]", atari_trunk: str) -> Network:
         """Return the network of a size for these observations."""

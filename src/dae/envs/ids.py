@@ -36,8 +36,9 @@ def import_module_of(env_id: str) -> None:
     try:
         import_module(name)
     except (Exception, SystemExit) as error:  # the module's own, whatever it is
+        hint = f"; did you mean {name.removesuffix('.py')}:{plain_id(env_id)}?" if name.endswith(".py") else ""
         raise UserError(
-            f"{env_id} cannot be made: importing {name} failed: {type(error).__name__}: {one_line(error)}"
+            f"{env_id} cannot be made: importing {name} failed: {type(error).__name__}: {one_line(error)}{hint}"
         ) from error
 
 

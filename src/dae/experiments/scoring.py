@@ -1,17 +1,34 @@
 """How well an agent plays: whole episodes in environments of their own."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
+from dae.envs.snapshots import set_generators, take_generators
 from dae.errors import UserError
 
 MOST_ENVS = 64
+
+
+@contextlib.contextmanager
+def own_randomness(seed: int, device: torch.device) -> Iterator[None]:
+    """Let what happens within depend on a seed alone, and leave no trace in the generators of the program."""
+    generators = take_generators()
+    on_gpus = torch.cuda.get_rng_state_all() if device.type == "cuda" else []
+    try:
+        set_random_seed(seed)
+        yield
+    finally:
+        set_generators(generators)
+        torch.cuda.set_rng_state_all(on_gpus)
 
 
 class TooLong(UserError):

@@ -109,8 +109,11 @@ def normalised_curves(analysis: Analysis, domain: str) -> Iterator[Block]:
                 f"normalised-{domain}-{n.reference}",
                 f"{method_name(n.reference)}-normalised learning curves",
                 partial(figures.normalised_panel, n),
-                caption=f"Mean over environments, ± standard error over seeds. Dotted line at 1: where {_reference(n)} "
-                "ends." + " Thin dotted curves: some environment has had no episode yet." * _begins_late(n),
+                caption=(
+                    "Mean over environments, ± standard error over seeds. Dotted line at 1: the mean score of "
+                    f"{_reference(n)} in its last hundredth of frames."
+                )
+                + " Thin dotted curves: some environment has had no episode yet." * _begins_late(n),
             )
             for n in found
             if n.groups
@@ -125,7 +128,7 @@ def robust_statistics(analysis: Analysis, domain: str) -> Iterator[Block]:
     compared = [c for c in analysis.compared if c.domain == domain]
     drawn, tables = [], []
     if scale:
-        end = f"where {_reference(scale)} ends"
+        end = f"the mean score of {_reference(scale)} in its last hundredth of frames"
         drawn.append(
             Figure(
                 f"profile-{domain}",

@@ -21,6 +21,7 @@ def exit_code_of(command: Callable[[], int]) -> int:
         with _warnings_in_one_line():
             return command()
     except KeyboardInterrupt:
+        announce("stopped by Ctrl-C")
         return 130
     except Stopped as stopped:
         return stopped.exit_code

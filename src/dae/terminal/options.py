@@ -113,6 +113,8 @@ def _in_one_line(box: str, prog: str, followers: dict[str, str]) -> str:
         return f"{option} is {word!r}: it must be one of {', '.join(choices)}{nearest(word, choices)}"
     if found := re.fullmatch(r"Missing value for argument '(.+)'\. Expected .*", mistake):
         return f"{found[1]} has no value: see {prog} --help"
+    if found := re.fullmatch(r"Missing from (.+?): \S+ (.*?)\.? \(required\)", mistake):
+        return f"{found[1]} needs one more word: {found[2][0].lower()}{found[2][1:]}; see {found[1]} --help"
     if found := re.fullmatch(r"Unrecognized options: (.*)", mistake):
         for word, switch in followers.items():
             return f"{switch} is {word!r}: it must be {_SWITCH_RULE}"

@@ -117,7 +117,7 @@ def test_values_that_do_not_go_together_are_failed_trials(tmp_path: Path, capsys
         (["--space", "learning_rat=1,2"], "'learning_rat' is not a setting; did you mean learning_rate?"),
         (["--space", "epochs=5..2"], "a range is LOW..HIGH with numbers LOW < HIGH"),
         (["--space", "gamma=0.9,0.9"], "its values must be different"),
-        (["--space", "seed=1,2"], "with a NAME that has no option of its own"),
+        (["--space", "seed=1,2"], "seed has an option of its own"),
         (["--settings", "epochs=3"], "epochs is in settings and in space"),
         (["--tag", "../x"], "tag is '../x': it must be at most 100 letters"),
     ],

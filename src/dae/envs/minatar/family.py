@@ -87,6 +87,9 @@ class MinAtar(Family):
     def draw(self, env: "VecEnv") -> "NDArray[np.uint8]":
         return np.asarray(env.get_images()[0])
 
+    def draw_last(self, env: "VecEnv", observation: Any) -> "NDArray[np.uint8]":
+        return np.asarray(env.batch.render(np.asarray(observation)[None])[0])  # type: ignore[attr-defined]
+
     def action_names(self, env: "VecEnv") -> list[str]:
         return [_ACTIONS[action] for action in env.get_attr("action_set")[0]]
 

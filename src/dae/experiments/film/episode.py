@@ -69,6 +69,7 @@ class Episode:
     score: float
     stride: int
     ended: bool
+    last: Still | None = None  # the state in which it ended, if that can be drawn
 
 
 class Thinned(Generic[Item]):
@@ -113,12 +114,13 @@ def play_episode(model: PPO, family: Family, env: VecEnv, *, greedy: bool, longe
         look = _Look(step + 1, family.draw(env), score, copy.deepcopy(observations), masks, action[0])
         if kept.keeps(step):
             kept.items.append(_moment(model, look, enumerable=bool(names)))
-        observations, rewards, dones, _ = env.step(action)
+        observations, rewards, dones, infos = env.step(action)
         step, score, ended = step + 1, score + float(rewards[0]), bool(dones[0])
     moments = kept.items
     if moments[-1].step != step:
         moments = [*moments, _moment(model, look, enumerable=bool(names))]
-    return Episode(moments, names, step, score, kept.stride, ended)
+    last = family.draw_last(env, infos[0].get("terminal_observation")) if ended else None
+    return Episode(moments, names, step, score, kept.stride, ended, None if last is None else Still.of(last))
 
 
 def _moment(model: PPO, look: _Look, *, enumerable: bool) -> Moment:

@@ -60,23 +60,25 @@ class Frames(Sequence[Image.Image]):
 
     def _compose(self, moment: Moment, score: float, gained: float, *, final: bool) -> Image.Image:
         canvas = Image.new("RGB", (self._width + _PANEL, _HEIGHT), _BACKGROUND)
-        picture = moment.still.image()
+        over = final and self._episode.last is not None  # a state in which nothing is done any more
+        picture = (self._episode.last if over and self._episode.last is not None else moment.still).image()
         canvas.paste(picture, (0, (_HEIGHT - picture.height) // 2))
         draw = ImageDraw.Draw(canvas)
         draw.rectangle((self._width, 0, self._width + _PANEL, _HEIGHT), fill=_BACKGROUND)
         left = self._width + _MARGIN
-        for y, text, colour, size in self._header(moment, score, final=final):
+        for y, text, colour, size in self._header(moment, score, final=final, over=over):
             draw.text((left, y), text, colour, _font(size))
         if gained:
             after = left + draw.textlength(f"score {short_number(score)}", _font(15)) + 12
             draw.text(
                 (after, 48), f"{'+' * (gained > 0)}{short_number(gained)}", _GOOD if gained > 0 else _BAD, _font(15)
             )
-        self._draw_actions(draw, left, moment.thought)
+        if not over:
+            self._draw_actions(draw, left, moment.thought)
         return canvas
 
     def _header(
-        self, moment: Moment, score: float, *, final: bool
+        self, moment: Moment, score: float, *, final: bool, over: bool
     ) -> Iterator[tuple[int, str, tuple[int, int, int], int]]:
         """Yield the lines at the top: height, text, colour and size."""
         episode = self._episode
@@ -87,7 +89,8 @@ class Frames(Sequence[Image.Image]):
             told.append("the episode has ended" if episode.ended else "the episode goes on")
         yield 30, ", ".join(told), _FAINT, 11
         yield 48, f"score {short_number(score)}", _INK, 15
-        yield 70, f"value {moment.thought.value:,.2f}", _FAINT, 15
+        if not over:
+            yield 70, f"value {moment.thought.value:,.2f}", _FAINT, 15
 
     def _draw_actions(self, draw: ImageDraw.ImageDraw, left: int, thought: Thought) -> None:
         if thought.probabilities is None:

@@ -13,6 +13,7 @@ from dae.experiments.film.episode import play_episode
 from dae.experiments.film.panel import Frames
 from dae.experiments.film.writing import FPS, CannotRecord, write_film
 from dae.experiments.normalization import make_playing_env
+from dae.experiments.scoring import own_randomness
 from dae.files import replacing
 from dae.runs import RunSettings
 from dae.text import ordinal, plural, short_number
@@ -58,7 +59,10 @@ def record_episode(
     """
     env = _make_visible(settings, seed, statistics)
     try:
-        episode = play_episode(model, settings.family, env, greedy=greedy, longest=longest, most_moments=MOST_FRAMES)
+        with own_randomness(seed, model.device):  # the same film whenever it is recorded
+            episode = play_episode(
+                model, settings.family, env, greedy=greedy, longest=longest, most_moments=MOST_FRAMES
+            )
     finally:
         env.close()
     path.parent.mkdir(parents=True, exist_ok=True)

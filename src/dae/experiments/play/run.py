@@ -14,7 +14,7 @@ from dae.experiments.scoring import MOST_ENVS, TooLong, measure
 from dae.runs import RunFolder, find_runs
 from dae.runs.evaluations import standard_error
 from dae.runs.listing import ListingConfig, list_runs
-from dae.terminal.progress import WorkProgress
+from dae.terminal.progress import Pace, WorkProgress
 from dae.text import decimals_for, plural, with_error
 
 _MOST_STEPS = 1_000_000  # of each environment
@@ -32,8 +32,9 @@ def play(config: PlayConfig) -> int:
     how = "greedy" if config.greedy else "stochastic"
     error = standard_error(scores)
     score = with_error(float(scores.mean()), error, decimals_for([error], 2))
+    trained = plural(model.num_timesteps * run.config.family.frames_per_step, "frame")
     print(
-        f"{run.config.env}, {plural(model.num_timesteps * run.config.family.frames_per_step, 'frame')} of training, "
+        f"{run.config.env}, {'the best agent, ' * config.best}{trained} of training, "
         f"{plural(len(scores), f'{how} episode')}: score {score}{' (mean ± standard error)' * (len(scores) > 1)}, "
         f"length {plural(round(float(lengths.mean())), 'step')}",
         flush=True,
@@ -68,18 +69,20 @@ def _find_run(path: Path) -> Path:
 def _measure(run: Run, config: PlayConfig) -> tuple[Scores, Scores]:
     """Return the scores and lengths of some episodes."""
     env = run.make_env(min(config.episodes, MOST_ENVS), config.seed)
+    pace = Pace(0, unknown="")
     with WorkProgress(config.episodes, 0, "episodes") as progress:
+
+        def watch(ended: int, steps: int) -> None:
+            if 4 * ended >= config.episodes:  # the first ones to end are the short ones, and say little
+                pace.mark(ended)
+            told = plural(steps, "step")
+            progress.update(ended, "playing", [(told, told)], pace)
+
         try:
             scores, lengths = measure(
-                run.model,
-                env,
-                config.episodes,
-                greedy=config.greedy,
-                most_steps=_MOST_STEPS,
-                watch=lambda ended, steps: progress.reach(ended, "playing", plural(steps, "step")),
+                run.model, env, config.episodes, greedy=config.greedy, most_steps=_MOST_STEPS, watch=watch
             )
         except TooLong as error:
             raise UserError(f"{error}: ask for fewer --episodes") from error
-        progress.reach(config.episodes, "playing", plural(int(lengths.sum()), "step"))
     env.close()
     return scores, lengths

@@ -15,7 +15,6 @@ from dae.experiments.sweep.estimate import describe_plan
 from dae.experiments.sweep.grid import summarise_grid
 from dae.experiments.sweep.jobs import SECONDS_BETWEEN_LOOKS, Fleet, Job
 from dae.experiments.sweep.launchers import LAUNCHERS, Launcher
-from dae.experiments.training.extending import as_extended
 from dae.runs import make_folder
 from dae.runs.settings import require_same
 from dae.terminal.signals import Stopped, StopSignals
@@ -28,7 +27,8 @@ def sweep(config: SweepConfig) -> int:
     for job in jobs:
         if job.run.folder.exists:
             stored = job.run.folder.read_config().settings
-            require_same(job.run.folder.path, stored.to_json(), as_extended(job.run.config, job.run.folder).to_json())
+            given = job.run.config.to_json() | {"extended_from": stored.extended_from}  # as `dae train` takes it
+            require_same(job.run.folder.path, stored.to_json(), given)
         job.look()
     for env in dict.fromkeys(job.run.config.env for job in jobs):
         family_of(env).require_known(plain_id(env))
@@ -96,4 +96,6 @@ class _Sweep:
             print(getattr(importlib.import_module(module), function)(self._config.out, folders))
         if self._config.grid and not failed:
             print(summarise_grid(self._config.out, [job.run for job in self._jobs]))
+        if not failed:
+            print(f"next: dae report {self._config.out}     tables and figures")
         return 1 if failed else 0

@@ -57,8 +57,10 @@ def read_settings(option: str, texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         name, sign, value = text.partition("=")
         name = name.replace("-", "_")
-        if not sign or name in _NOT_TO_BE_SET:
-            raise UserError(f"{option} has {text!r}: it must be NAME=VALUE, with a NAME that has no option of its own")
+        if not sign:
+            raise UserError(f"{option} has {text!r}: it must be NAME=VALUE, such as frames=500K")
+        if name in _NOT_TO_BE_SET:
+            raise UserError(f"{option} has {text!r}: {name} has an option of its own, or is set for each run")
         if name not in _SETTINGS:
             hint = nearest(name, _SETTINGS, "dae train --help lists them")
             raise UserError(f"{option} has {text!r}: {name!r} is not a setting{hint}")

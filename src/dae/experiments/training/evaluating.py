@@ -5,16 +5,13 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
-import torch
-from stable_baselines3.common.utils import set_random_seed
 
 from dae.agent import PPO, parallel
 from dae.agent.saving import LAST_SEEN
-from dae.envs.snapshots import set_generators, take_generators
 from dae.experiments.config import TrainConfig
 from dae.experiments.loading import AGENT, NORMALIZATION
 from dae.experiments.normalization import make_playing_env, take_statistics
-from dae.experiments.scoring import MOST_ENVS, TooLong, measure
+from dae.experiments.scoring import MOST_ENVS, TooLong, measure, own_randomness
 from dae.experiments.training.recorder import Recorder
 from dae.experiments.training.state import Counters
 from dae.runs import Checkpoint, RunFolder
@@ -53,25 +50,22 @@ class Evaluator:
         counters.evaluated_at, counters.evaluations_size = frames, log.flush()
         statistics = take_statistics(self._agent.env)
         seed = int(np.random.SeedSequence((config.seed, frames)).generate_state(1)[0])
-        generators, on_gpus = take_generators(), _gpu_generators(self._agent)
-        env = make_playing_env(config, min(config.eval_episodes, MOST_ENVS), seed, statistics)
-        try:
-            set_random_seed(seed)
-            scores, lengths = measure(
-                self._agent,
-                env,
-                config.eval_episodes,
-                greedy=config.eval_greedy,
-                most_steps=_MOST_STEPS,
-                watch=lambda ended, steps: self._recorder.show_evaluating(ended / config.eval_episodes),
-            )
-        except TooLong as error:
-            self._recorder.say(f"no evaluation at frame {frames:,}: {error}")
-            return
-        finally:
-            env.close()
-            set_generators(generators)
-            torch.cuda.set_rng_state_all(on_gpus)
+        with own_randomness(seed, self._agent.device):
+            env = make_playing_env(config, min(config.eval_episodes, MOST_ENVS), seed, statistics)
+            try:
+                scores, lengths = measure(
+                    self._agent,
+                    env,
+                    config.eval_episodes,
+                    greedy=config.eval_greedy,
+                    most_steps=_MOST_STEPS,
+                    watch=lambda ended, steps: self._recorder.show_evaluating(ended / config.eval_episodes),
+                )
+            except TooLong as error:
+                self._recorder.say(f"no evaluation at frame {frames:,}: {error}")
+                return
+            finally:
+                env.close()
         log.add(frames, scores, lengths)
         counters.evaluations_size = log.flush()
         counters.evaluation = float(scores.mean())
@@ -95,7 +89,3 @@ class Evaluator:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._log is not None:
             self._log.close()
-
-
-def _gpu_generators(agent: PPO) -> list[torch.Tensor]:
-    return torch.cuda.get_rng_state_all() if agent.device.type == "cuda" else []

@@ -1,6 +1,7 @@
 """Extending a run: the same settings with more frames. docs/training.md#extending has what that means for schedules."""
 
 import dataclasses
+from pathlib import Path
 
 from dae.errors import UserError
 from dae.experiments.config import TrainConfig
@@ -33,8 +34,12 @@ def require_same_but_longer(folder: RunFolder, config: TrainConfig) -> None:
     require_same(folder.path, stored, config.to_json())
 
 
+def _of_shorter(path: Path, frames: int) -> Path:
+    return path.with_stem(f"{path.stem}-{frames}")
+
+
 def extend(folder: RunFolder, config: TrainConfig) -> None:
-    """Give the run in a folder more frames; the scores of the shorter run are kept in a file of their own."""
+    """Give the run in a folder more frames; scores and pictures of the shorter run are kept under other names."""
     stored, made_with = folder.read_config()
     status = folder.read_status()
     if config.anneal and status.state is not State.FINISHED:
@@ -43,8 +48,10 @@ def extend(folder: RunFolder, config: TrainConfig) -> None:
             f"let it finish them (--frames {stored.frames}), then extend it"
         )
     if status.state is State.FINISHED:
-        kept = folder.monitor.with_stem(f"{folder.monitor.stem}-{stored.frames}")
-        replace_atomically(kept, folder.monitor.read_bytes())
+        replace_atomically(_of_shorter(folder.monitor, stored.frames), folder.monitor.read_bytes())
+        for picture in (folder.curve, folder.film):
+            if picture.exists():
+                picture.replace(_of_shorter(picture, stored.frames))
     # In this order: whenever it is interrupted, the run is either the shorter one or the longer one, and can go on.
     folder.write_status(dataclasses.replace(status, state=State.STOPPED, total_frames=config.frames))
     folder.write_config(config, made_with)

@@ -2,6 +2,7 @@
 
 import contextlib
 import traceback
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -80,8 +81,11 @@ def _run(session: _Session) -> int:
                 session.checkpointer.save()
             steps = total - agent.num_timesteps
             if steps > 0:
+                _warn_of_nothing_learned(config, recorder)
                 callback = TrainingCallback(recorder, session.evaluator, session.checkpointer, signals)
-                agent.learn(steps, callback=callback, reset_num_timesteps=False, log_interval=1)
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", message=r"learn\(\d+\) covers one rollout")  # it was said
+                    agent.learn(steps, callback=callback, reset_num_timesteps=False, log_interval=1)
             if config.finishing:
                 played = play_on(config, agent, recorder, signals)
     except Stopped as stopped:
@@ -90,6 +94,15 @@ def _run(session: _Session) -> int:
         return _fail(session, error)
     recorder.write_status(State.FINISHED)
     return parallel.from_first(lambda: _conclude(session, played))
+
+
+def _warn_of_nothing_learned(config: TrainConfig, recorder: Recorder) -> None:
+    rollout = config.steps * config.actors * config.family.frames_per_step
+    if config.anneal and recorder.frames == 0 and config.frames <= rollout:
+        announce(
+            f"{plural(config.frames, 'frame')} are one rollout ({config.steps} steps x {config.actors} actors), within "
+            "which the learning rate falls to 0: nothing is learned; use more --frames, or --no-anneal"
+        )
 
 
 def _stop(session: _Session, stopped: Stopped) -> int:
@@ -131,7 +144,13 @@ def _fail(session: _Session, error: BaseException) -> int:
 def _conclude(session: _Session, played: int) -> int:
     """Print and draw the results. The run is finished: an error here does not change that."""
     recorder = session.recorder
-    told = describe_scores(session.folder.read_episodes(), recorder.seconds, trained=recorder.frames, played=played)
+    told = describe_scores(
+        session.folder.read_episodes(),
+        recorder.seconds,
+        budget=session.config.frames,
+        trained=recorder.frames,
+        played=played,
+    )
     print(told, flush=True)
     statistics = take_statistics(session.agent.env)
     code = _draw(session.config, session.folder, session.agent, statistics) if session.config.pictures else 0
@@ -142,6 +161,7 @@ def _conclude(session: _Session, played: int) -> int:
 def _draw(config: TrainConfig, folder: RunFolder, agent: PPO, statistics: bytes | None) -> int:
     folder.require_plain()
     try:
+        print("drawing pictures ...", flush=True)
         print("\n".join(draw_pictures(config, folder, agent, statistics)), flush=True)
     except Stopped as stopped:
         print(f"stopped by {stopped}; the run is finished, and the same command draws its pictures", flush=True)
@@ -167,7 +187,7 @@ def _is_finished(folder: RunFolder, config: TrainConfig) -> bool:
 
 def _look_at_finished(folder: RunFolder, config: TrainConfig) -> int:
     print(f"{folder.path} is finished already; choose another --seed or --out for a new run")
-    if not config.pictures or folder.curve.exists():
+    if not config.pictures or (folder.curve.exists() and folder.film.exists()):
         return 0
     with StopSignals():
         run = load_run(folder.path)

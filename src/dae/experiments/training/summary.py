@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from dae.agent import PPO
 from dae.catalog import describe
 from dae.envs import trust_option
+from dae.experiments.config import TrainConfig
 from dae.experiments.film import CannotRecord, record_episode
 from dae.pictures import count_axis, draw_between, legend_below, look_of, new_figure, plain, save_figure, score_axis
 from dae.runs import Episodes, RunFolder, RunSettings
@@ -15,14 +16,16 @@ from dae.text import plural
 Numbers = NDArray[np.float64]
 
 
-def describe_scores(episodes: Episodes, seconds: float, *, trained: int, played: int) -> str:
+def describe_scores(episodes: Episodes, seconds: float, *, budget: int, trained: int, played: int) -> str:
     """Say what ran and how long it took, and how well the agent plays: at first, at the end, and all in all.
 
     The first episodes to end are the shortest, which are often the worst. So "at first" is a part of the frames, not a
     number of episodes.
     """
+    whole = f" ({budget:,}, rounded up to whole iterations)" if trained > budget else ""
     more = f" of training and {plural(played, 'frame')} of finishing episodes" if played else ""
-    what = f"\n{plural(trained, 'frame')}{more} in {seconds / 60:.1f} minutes, {plural(len(episodes), 'episode')}"
+    time = f"{seconds / 60:.1f} minutes" if seconds >= 120 else plural(round(seconds), "second")
+    what = f"\n{plural(trained, 'frame')}{whole}{more} in {time}, {plural(len(episodes), 'episode')}"
     if not len(episodes):
         return f"{what}\nno episode has ended: there is no score"
     early = episodes.scores[episodes.frames <= trained / 10]
@@ -34,16 +37,18 @@ def describe_scores(episodes: Episodes, seconds: float, *, trained: int, played:
     )
 
 
-def draw_pictures(settings: RunSettings, folder: RunFolder, model: PPO, statistics: bytes | None) -> list[str]:
-    """Draw and record what there is to see; return a line for each.
+def draw_pictures(settings: TrainConfig, folder: RunFolder, model: PPO, statistics: bytes | None) -> list[str]:
+    """Draw and record what there is to see and is not there yet; return a line for each.
 
     `statistics` are those of environments that are normalised.
     """
     lines = []
     episodes = folder.read_episodes()
-    if len(episodes):
+    if len(episodes) and not folder.curve.exists():
         draw_learning_curve(settings, folder, episodes)
         lines.append(f"learning curve   {folder.curve}")
+    if folder.film.exists():
+        return lines
     try:
         film = record_episode(model, settings, folder.film, seed=settings.seed, statistics=statistics)
         lines.append(f"an episode       {film.path} ({film})")
@@ -58,7 +63,7 @@ def next_steps(settings: RunSettings, folder: RunFolder) -> str:
     return f"{play}\n      tensorboard --logdir {folder.tensorboard}" if folder.tensorboard.exists() else play
 
 
-def draw_learning_curve(settings: RunSettings, folder: RunFolder, episodes: Episodes) -> None:
+def draw_learning_curve(settings: TrainConfig, folder: RunFolder, episodes: Episodes) -> None:
     """Draw the mean score of episodes, and the range of most of them, against the frames played until they ended."""
     figure, (axes,) = new_figure(6.4, 4.0)
     most = max(settings.frames, int(episodes.frames[-1]))  # the finishing phase goes on after the budget
@@ -81,8 +86,9 @@ def draw_learning_curve(settings: RunSettings, folder: RunFolder, episodes: Epis
             label="evaluations, ± standard error",
             clip_on=False,
         )
+    label, seed = describe(settings.advantage).label, f"seed {settings.seed}"
     axes.set_title(
-        plain(f"{settings.env} · {describe(settings.advantage).label}, {settings.network} · seed {settings.seed}"),
+        plain(" · ".join(filter(None, (settings.env, f"{label}, {settings.network}", settings.tag, seed)))),
         fontsize=11,
     )
     count_axis(axes, most, fontsize=9)

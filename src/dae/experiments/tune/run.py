@@ -23,6 +23,7 @@ from dae.runs.lock import FolderLock
 from dae.terminal.boundary import announce
 from dae.terminal.progress import WorkProgress
 from dae.terminal.signals import Stopped, StopSignals
+from dae.text import plural
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -81,8 +82,8 @@ class _Search:
     def run(self) -> int:
         """Go on until there are as many trials as asked for."""
         print(
-            f"{self._config.trials} trials of {self._config.env} in {self._config.folder}, {self._launcher.slots()} "
-            "runs at a time",
+            f"{plural(self._config.trials, 'trial')} of {self._config.env} in {self._config.folder}, "
+            f"{self._ended()} done; {plural(self._launcher.slots(), 'run')} at a time",
             flush=True,
         )
         with StopSignals(at_once=False) as signals:

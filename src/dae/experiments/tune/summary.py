@@ -47,8 +47,11 @@ def summarise(config: TuneConfig, study: "Study") -> str:
     lines = [head, "", f"{'trial':>5}  {'score':>9}  values"]
     lines += [f"{t.number:>5}  {_score(t):>9.4g}  {show_values(t.params)}" for t in finished[:_SHOWN]]
     if config.seeds == 1 and len(finished) > 1:
-        announce("one seed for each trial: the best score is partly luck; try it with other seeds")
-    following = f"next: dae train --config {best}{trust_option(config.env)}"
+        announce("one seed for each trial: the best score is partly luck; train it with other seeds")
+    if len(finished) > _SHOWN:
+        lines.append(f"the best {_SHOWN} of {len(finished)} that finished")
+    # With a seed that the search has not seen.
+    following = f"next: dae train --config {best} --seed {config.seed + config.seeds}{trust_option(config.env)}"
     return "\n".join([*lines, "", f"the search      {figure}", following])
 
 
@@ -96,7 +99,7 @@ def _draw(config: TuneConfig, finished: "list[FrozenTrial]", given_up: "list[Fro
         label="best so far",
     )
     panels[0].set_xlabel("trial")
-    panels[0].set_title(f"{config.env}, {config.trials} trials", fontsize=9)
+    panels[0].set_title(f"{config.env}, {plural(len(finished) + len(given_up), 'trial')}", fontsize=9)
     for axes, (name, values) in zip(panels[1:], space.items(), strict=False):
         _draw_setting(axes, name, values, finished, given_up, colour)
     for axes in panels[::columns]:
