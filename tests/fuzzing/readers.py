@@ -231,15 +231,19 @@ CHECKPOINT = {
     "run/checkpoints/*/environments.bin": 5,
     "run/checkpoints/*/agent.zip": 5,
     "run/checkpoints/*/rollout.safetensors": 2,
-    "run/checkpoints/*/normalization.json": 3,
-    "run/best/*/agent.zip": 1,
-    "run/best/*/normalization.json": 1,
-    "run/best": 1,
     "run/checkpoints/*/manifest.json": 3,
     "run/checkpoints/*": 1,
     "run/checkpoints": 1,
 }
-FILES = {"run/config.json": 4, "run/status.json": 3, "run/monitor.csv": 4, "run/evaluations.csv": 2}
+FILES = {"run/config.json": 4, "run/status.json": 3, "run/monitor.csv": 4}
+# Of a run whose environments are normalised and whose agent is evaluated.
+MORE = {
+    "run/evaluations.csv": 2,
+    "run/checkpoints/*/normalization.json": 3,
+    "run/best/*/agent.zip": 1,
+    "run/best/*/normalization.json": 1,
+    "run/best": 1,
+}
 LOST = (
     "truncated",
     "emptied",
@@ -255,10 +259,10 @@ READERS = {
     for reader in (
         Reader("agent", "agent", read_agent, {"agent.zip": 1}, 60),
         Reader("agent-images", "agent-images", read_agent, {"agent.zip": 1}, 20),
-        Reader("run", "cartpole", read_run, FILES | CHECKPOINT, 50),
-        Reader("resume", "cartpole", resume, FILES | CHECKPOINT | {"run/lock": 1}, 60, only_reads=False),
+        Reader("run", "cartpole", read_run, FILES | CHECKPOINT | MORE, 50),
+        Reader("resume", "cartpole", resume, FILES | CHECKPOINT | MORE | {"run/lock": 1}, 60, only_reads=False),
         Reader("resume-minatar", "breakout", resume, FILES | CHECKPOINT, 25, only_reads=False),
-        Reader("play", "cartpole", play, FILES | CHECKPOINT, 40),
+        Reader("play", "cartpole", play, FILES | CHECKPOINT | MORE, 40),
         Reader("config-toml", "toml", read_toml, {"settings.toml": 1}, 50),
         Reader("config-json", "json", read_config_json, {"config.json": 1}, 40),
         Reader(

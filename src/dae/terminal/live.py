@@ -24,7 +24,8 @@ class LiveDisplay:
     """Shows something while it is in force. Nothing of it stays: what came of the work is for others to say."""
 
     def __init__(self, content: RenderableType) -> None:
-        self._live = Live(content, refresh_per_second=4, transient=True)
+        # A console of its own: on the one that all share, a display of someone else would suppress this one.
+        self._live = Live(content, console=Console(), refresh_per_second=4, transient=True)
         self._held = contextlib.ExitStack()
 
     def show(self, content: RenderableType) -> None:
