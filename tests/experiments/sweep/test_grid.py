@@ -42,7 +42,8 @@ def test_every_combination_has_a_folder_and_a_line_in_the_table(
 
 
 def test_a_grid_multiplies_a_suite() -> None:
-    config = SweepConfig("smoke", grid=("gamma=0.9,0.99",), seeds=1)
+    config = SweepConfig("smoke", grid=("gamma=0.9,0.99",), seeds=1, settings=("tag=mine",))
+    assert {run.config.tag for run in planned_runs(config)} == {"mine,gamma=0.9", "mine,gamma=0.99"}
     assert len(planned_runs(config)) == 2 * len(planned_runs(SweepConfig("smoke", seeds=1)))
 
 

@@ -211,6 +211,8 @@ def planned_runs(config: SweepConfig) -> list[PlannedRun]:
 
 def _settings(config: SweepConfig, grid: Grid, env: str, network: str, advantage: str) -> dict[str, object]:
     """Return the options of `dae train`, except the seed."""
+    settings = read_settings("settings", (*grid.of_env.get(env, ()), *grid.settings))
+    tag = ",".join(filter(None, (settings.pop("tag", ""), grid.tag)))
     return {
         "advantage": advantage,
         "network": network,
@@ -218,6 +220,6 @@ def _settings(config: SweepConfig, grid: Grid, env: str, network: str, advantage
         "threads": config.cpus_per_run,
         "pictures": False,
         "out": config.out / grid.folder,
-        **read_settings("settings", (*grid.of_env.get(env, ()), *grid.settings)),
-        **({"tag": grid.tag} if grid.tag else {}),
+        **settings,
+        **({"tag": tag} if tag else {}),
     }

@@ -12,7 +12,7 @@ from dae.runs import RunFolder
 from dae.terminal.options import option_name
 
 # What those who plan runs set by themselves.
-_NOT_TO_BE_SET = ("env", "advantage", "network", "preset", "seed", "out", "config", "resume", "threads", "tag", "trust")
+_NOT_TO_BE_SET = ("env", "advantage", "network", "preset", "seed", "out", "config", "resume", "threads", "trust")
 _SETTINGS = tuple(field.name for field in dataclasses.fields(TrainConfig) if field.name not in _NOT_TO_BE_SET)
 
 
