@@ -116,7 +116,7 @@ def test_images_of_environments_that_cannot_be_restored_are_seen_again(
 
 @pytest.mark.slow
 def test_a_hundred_kills_change_nothing(tmp_path: Path) -> None:
-    plain, disturbed = (small(tmp_path / name, "--frames", "100K") for name in ("plain", "disturbed"))
+    plain, disturbed = (small(tmp_path / name, "--frames", "150K") for name in ("plain", "disturbed"))
     assert in_another_process(plain) == 0
     assert killed_until_done(disturbed, kills=100, slowest=1.5) == 100
     assert outcome(RunFolder(disturbed.folder)) == outcome(RunFolder(plain.folder))

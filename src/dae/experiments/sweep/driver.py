@@ -35,9 +35,9 @@ def sweep(config: SweepConfig) -> int:
     if config.dry_run:
         print(describe_plan(config, [(job.run, job.state == "finished", job.frames) for job in jobs]))
         return 0
-    make_folder(config.out)
     launcher = LAUNCHERS[config.launcher](config)
     try:
+        make_folder(config.out)
         return _Sweep(config, jobs, launcher).run()
     finally:
         launcher.close()
