@@ -12,6 +12,7 @@ from dae.experiments.config import TrainConfig
 from dae.experiments.training import summary
 from dae.experiments.training.summary import draw_learning_curve, score_ranges
 from dae.runs import Episodes, RunFolder
+from dae.runs.evaluations import EvaluationLog
 
 
 def played(n: int, until: int) -> Episodes:
@@ -51,3 +52,19 @@ def test_the_picture_has_the_look_of_all_figures(tmp_path: Path) -> None:
     (legend,) = figure.legends
     assert legend.get_window_extent().y1 < axes.get_window_extent().y0
     assert axes.dataLim.y0 >= 0
+
+
+def test_evaluations_are_in_the_picture_where_they_were_made(tmp_path: Path) -> None:
+    log = EvaluationLog(tmp_path / "evaluations.csv", "MinAtar/Breakout-v1", None)
+    for frames, score in ((100_000, 3.0), (200_000, 7.0)):
+        log.add(frames, np.array([score - 1, score + 1]), np.array([10.0, 20.0]))
+    log.close()
+    drawn: list[Figure] = []
+    with patch.object(summary, "save_figure", lambda figure, _: drawn.append(figure)):
+        settings = TrainConfig("MinAtar/Breakout-v1", frames=500_000, tag="mine")
+        draw_learning_curve(settings, RunFolder(tmp_path), played(2000, 500_000))
+    (axes,) = drawn[0].axes
+    assert axes.get_title() == "MinAtar/Breakout-v1 · DAE, baseline · mine · seed 0"
+    (bars,) = axes.containers
+    assert bars.get_label() == "evaluations, ± standard error"
+    assert bars.lines[0].get_xydata().tolist() == [[100_000, 3.0], [200_000, 7.0]]

@@ -8,6 +8,8 @@ from dae.envs.family import (
     Protocol as Protocol,
     families as families,
     family_of as family_of,
+    network_names as network_names,
+    preset_names as preset_names,
     register_family as register_family,
 )
 from dae.envs.ids import (

@@ -179,6 +179,16 @@ def families() -> list[Family]:
     return list(_FAMILIES)
 
 
+def network_names() -> list[str]:
+    """Return the networks that any family has."""
+    return list(dict.fromkeys(name for family in _FAMILIES for name in family.network_names))
+
+
+def preset_names() -> list[str]:
+    """Return the presets that any family has."""
+    return list(dict.fromkeys(name for family in _FAMILIES for name in family.presets))
+
+
 def family_of(env_id: str) -> Family:
     """Return the family that an id belongs to: of those whose prefix fits, the one with the longest."""
     fitting = [family for family in _FAMILIES if plain_id(env_id).startswith(family.prefix)]

@@ -13,7 +13,7 @@ import msgspec
 import tyro
 
 from dae.catalog import default_settings, describe, estimator_names, require_estimator
-from dae.envs import SB3_PRESET, Family, families, family_of, plain_id
+from dae.envs import SB3_PRESET, Family, family_of, network_names, plain_id, preset_names
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
 from dae.rules import COUNT, NATURAL, Rule, check_fields, require, ruled
@@ -43,9 +43,9 @@ class _Chosen:
     """Environment: MinAtar/Breakout-v1, CartPole-v1, any other gymnasium id, or mymodule:MyEnv-v0 to import first."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""
-    network: Annotated[str, one_of(name for f in families() for name in f.network_names)] = "baseline"
+    network: Annotated[str, one_of(network_names())] = "baseline"
     """Size of the network: the paper's baseline, wide, or deep (images of Atari's size)."""
-    preset: Annotated[str, one_of(name for f in families() for name in f.presets)] = "paper"
+    preset: Annotated[str, one_of(preset_names())] = "paper"
     """What the other options are by default: the paper's settings, a run of a few minutes, or `dae.PPO`'s defaults."""
     seed: int = ruled(0, SEED)
     """Seed of the network, the actions and the environments."""

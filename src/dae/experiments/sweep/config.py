@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import tyro
 
 from dae.catalog import estimator_names
-from dae.envs import SB3_PRESET, families, import_module_of
+from dae.envs import SB3_PRESET, families, import_module_of, network_names, preset_names
 from dae.errors import UserError, nearest
 from dae.experiments.config import TrainConfig
 from dae.experiments.sweep.grid import combinations, tag_of
@@ -20,8 +20,7 @@ from dae.paper import ABLATION, REFERENCE
 from dae.rules import EACH_ONCE, NOT_NEGATIVE, optional, ruled
 from dae.terminal.options import choice, one_of, optional_words
 
-_NETWORKS = list(dict.fromkeys(name for family in families() for name in family.network_names))
-_PRESETS = list(dict.fromkeys(name for family in families() for name in family.presets))
+_NETWORKS, _PRESETS = network_names(), preset_names()
 
 
 @dataclass(frozen=True)

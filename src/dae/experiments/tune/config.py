@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from dae.catalog import estimator_names
-from dae.envs import families, plain_id
+from dae.envs import network_names, plain_id, preset_names
 from dae.errors import UserError
 from dae.experiments.sweep.launching import Launching
 from dae.experiments.sweep.planned import PlannedRun, plan, read_settings
@@ -26,9 +26,9 @@ class _Searched:
     """Environment, as of `dae train`."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""
-    network: Annotated[str, one_of(name for f in families() for name in f.network_names)] = "baseline"
+    network: Annotated[str, one_of(network_names())] = "baseline"
     """Size of the network."""
-    preset: Annotated[str, one_of(name for f in families() for name in f.presets)] = "quick"
+    preset: Annotated[str, one_of(preset_names())] = "quick"
     """What the other settings of the runs are."""
     settings: Annotated[tuple[str, ...], optional_words("NAME=VALUE ...")] = ()
     """Settings of all runs, as of `dae train`: frames=200K actors=16."""
