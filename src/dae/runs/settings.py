@@ -13,10 +13,10 @@ import msgspec
 import tyro
 
 from dae.catalog import default_settings, describe, estimator_names, require_estimator
-from dae.envs import SB3_PRESET, Family, family_of, network_names, plain_id, preset_names
+from dae.envs import SB3_PRESET, Family, families, family_of, network_names, plain_id, preset_names
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
-from dae.rules import COUNT, NATURAL, Rule, check_fields, require, ruled
+from dae.rules import COUNT, FRACTION, NATURAL, Rule, check_fields, require, ruled
 from dae.terminal.options import COUNT_WORD, KEYWORDS, is_json_object, one_of, optional_words
 
 Settings = TypeVar("Settings", bound="RunSettings")
@@ -73,6 +73,10 @@ class _Varied:
     """Channels of the Atari network: 32-32-32 as in the paper's figure, or 32-64-64 as in the authors' code."""
     minatar_version: Literal["1.0.15", "1.0.10"] = "1.0.15"
     """Rules of MinAtar: today's, or those of the authors, whose Seaquest gives one step more air."""
+    sticky_actions: float = ruled(0.0, FRACTION)
+    """Probability with which a game repeats the action before, in place of the agent's; the paper has none."""
+    backend: Literal["dae", "sb3"] = "dae"
+    """Whose Atari environments play: ours, or Stable-Baselines3's `make_atari_env`, to compare with."""
     implementation: Literal["dae", "sb3"] = "dae"
     """Whose PPO trains: ours, or Stable-Baselines3's own code, to compare with (only GAE)."""
     extended_from: tyro.conf.Suppress[tuple[int, ...]] = ()
@@ -133,8 +137,10 @@ class RunSettings(_Watched, _Varied, Hyperparameters, _Chosen):
             value = getattr(self, name)
             if value != getattr(Hyperparameters, name):
                 raise InvalidValue(f"{name} is {value!r}: it has no meaning for advantage {self.advantage!r}")
-        if self.minatar_version != RunSettings.minatar_version and "minatar_version" not in self.family.env_settings:
-            raise InvalidValue(f"minatar_version is {self.minatar_version!r}: {self.env} is not a game of MinAtar")
+        for name in {name for family in families() for name in family.env_settings} - set(self.family.env_settings):
+            if getattr(self, name) != getattr(RunSettings, name):
+                having = " or ".join(family.label for family in families() if name in family.env_settings)
+                raise InvalidValue(f"{name} is {getattr(self, name)!r}: {self.env} is not a game of {having}")
         if self.implementation == "sb3" and self.advantage != "gae":
             raise InvalidValue(f"implementation is 'sb3': it has only advantage 'gae', not {self.advantage!r}")
         fitting = self.family.network_names

@@ -1,16 +1,26 @@
-"""The Atari family: the paper's protocol and networks."""
+"""The Atari family: its ids, and how they are made, restored, drawn and named. Emulators load when a game is made."""
 
+import dataclasses
+import functools
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from dae.envs.family import SB3_PRESET, Family, Network, Protocol
+from dae.errors import InvalidValue, UserError, nearest
 from dae.paper import paper_games
 
 if TYPE_CHECKING:
+    import numpy as np
     from gymnasium import Space
+    from numpy.typing import NDArray
+    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
+
+_SB3 = "sb3"  # the backend
 
 
 class Atari(Family):
-    """Games of the Arcade Learning Environment."""
+    """Games of the Arcade Learning Environment, as the paper has them: no sticky actions, at most 400K frames."""
 
     name = "atari"
     label = "Atari"
@@ -22,9 +32,72 @@ class Atari(Family):
         SB3_PRESET: {"actors": 8, "frames": 1_000_000, "finishing": False},
     }
     frames_per_step = 4
+    bytes_per_env = 1_000_000
     network_names = ("baseline", "wide", "deep")
+    env_settings = {"sticky_actions": "sticky_action_prob", "backend": "backend"}  # noqa: RUF012
+
+    def require_known(self, env_id: str) -> None:
+        missing = [name for name in ("ale_py", "cv2") if importlib.util.find_spec(name) is None]
+        if missing:
+            raise UserError(f"{env_id} needs {' and '.join(missing)}, not installed here: pip install 'dae-rl[atari]'")
+        if env_id not in _roms():
+            raise InvalidValue(f"environment {env_id!r} is not known{nearest(env_id, _roms(), most=3)}")
+
+    def make(self, env_id: str, n_envs: int, seed: int | None, **options: Any) -> "VecEnv":
+        """Make games that step together; `backend="sb3"` makes those of Stable-Baselines3, to compare with."""
+        self.require_known(env_id)
+        if options.pop("backend", "dae") == _SB3:
+            from dae.envs.atari.reference import make_reference
+
+            return make_reference(env_id, n_envs, seed, **options)
+        import torch
+
+        from dae.envs.atari.game import GameSettings
+        from dae.envs.atari.vec_env import AtariVecEnv
+
+        of_batch = {"clip_reward", "n_processes", "render_mode"}
+        of_games = {field.name for field in dataclasses.fields(GameSettings)} - {"rom", "drawn"}
+        for name in options:
+            if name not in of_batch | of_games:
+                choices = ", ".join(sorted(of_batch | of_games | {"backend"}))
+                raise InvalidValue(f"{name} is not an option of {env_id}; choose from {choices}")
+        settings = GameSettings(
+            _roms()[env_id],
+            drawn=options.get("render_mode") is not None,
+            **{name: value for name, value in options.items() if name in of_games},
+        )
+        batch = {"n_processes": torch.get_num_threads()} | {n: v for n, v in options.items() if n in of_batch}
+        return AtariVecEnv(settings, n_envs, seed, **batch)
+
+    def can_be_restored(self, env_id: str, **options: Any) -> bool:
+        return options.get("backend") != _SB3
+
+    def take_snapshot(self, env: "VecEnv", observations: "VecEnvObs") -> bytes:
+        snapshot: bytes = env.take_snapshot()  # type: ignore[attr-defined]
+        return snapshot
+
+    def restore_snapshot(self, env: "VecEnv", snapshot: bytes) -> "VecEnvObs":
+        observations: VecEnvObs = env.restore_snapshot(snapshot)  # type: ignore[attr-defined]
+        return observations
+
+    def action_names(self, env: "VecEnv") -> list[str]:
+        return [name.lower() for name in env.get_attr("action_names")[0]]
+
+    def draw_last(self, env: "VecEnv", observation: Any) -> "NDArray[np.uint8] | None":
+        last: NDArray[np.uint8] | None = env.get_attr("last_screen")[0]
+        return last
 
     def network(self, name: str, observation_space: "Space[Any]", atari_trunk: str) -> Network:
         if name == "deep":
             return Network("CnnPolicy", "ImpalaCNN", net_arch=())
         return super().network(name, observation_space, atari_trunk)
+
+
+@functools.cache
+def _roms() -> dict[str, str]:
+    """Return the names of the files of all games that one can play alone, by id."""
+    from ale_py import roms
+    from ale_py.registration import rom_id_to_name
+
+    for_several = {"combat", "joust", "maze_craze", "warlords"}
+    return {f"ALE/{rom_id_to_name(rom)}-v5": rom for rom in roms.get_all_rom_ids() if rom not in for_several}

@@ -114,8 +114,10 @@ def play_episode(model: PPO, family: Family, env: VecEnv, *, greedy: bool, longe
         look = _Look(step + 1, family.draw(env), score, copy.deepcopy(observations), masks, action[0])
         if kept.keeps(step):
             kept.items.append(_moment(model, look, enumerable=bool(names)))
-        observations, rewards, dones, infos = env.step(action)
-        step, score, ended = step + 1, score + float(rewards[0]), bool(dones[0])
+        observations, rewards, _, infos = env.step(action)
+        # The loss of a life ends an episode of learning, not the game, whose rewards may differ from those for learning.
+        step, ended = step + 1, "episode" in infos[0]
+        score += float(infos[0].get("raw_reward", rewards[0]))
     moments = kept.items
     if moments[-1].step != step:
         moments = [*moments, _moment(model, look, enumerable=bool(names))]

@@ -49,9 +49,8 @@ class Recorder:
         return self._counters.completed_frames
 
     def record(self, ended: Any, infos: list[dict[str, Any]], frames: int) -> None:
-        """Note the episodes that ended in a step."""
-        for i in ended:
-            episode = infos[i]["episode"]
+        """Note the episodes that ended in a step; where a life was lost, the game goes on."""
+        for episode in (infos[i]["episode"] for i in ended if "episode" in infos[i]):
             self._ended.append((float(episode["r"]), int(episode["l"]), self.seconds, frames))
         if parallel.size() == 1 and self._ended:
             self.write_episodes()

@@ -198,9 +198,10 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
     """Make what a run needs, or restore it from the newest checkpoint. Errors are found before anything is written."""
     begun = parallel.broadcast(folder.exists)
     share = share_of(config, parallel.size())
-    env = parallel.together(lambda: make_env(share))
     if config.threads:
         torch.set_num_threads(config.threads)
+    env = parallel.together(lambda: make_env(share))
+    held.callback(env.close)
     agent, counters = None if begun else make_model(share, env), Counters()
     checkpoint = share_checkpoint(parallel.on_first(lambda: _open_folder(folder, config, begun, held)))
     if checkpoint is not None:

@@ -1,0 +1,211 @@
+"""One game in an emulator, with the paper's preprocessing: that of Stable-Baselines3's `AtariWrapper`, step for step.
+
+Nothing here is random but the no-ops at a game's start and sticky actions, and both follow from the seed and the number
+of the game. So a game is restored by playing its actions again, without reading an emulator's state from a file.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+import cv2
+import numpy as np
+from ale_py import Action, ALEInterface, LoggerMode, roms
+from numpy.typing import NDArray
+
+from dae.serialization import BadData
+
+FRAME_SKIP = 4
+SIZE = 84  # height and width of what the agent sees
+
+Frame = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class GameSettings:
+    """What all games of a batch have in common."""
+
+    rom: str
+    sticky_action_prob: float = 0.0
+    noop_max: int = 30
+    terminal_on_life_loss: bool = True
+    max_episode_frames: int = 400_000
+    full_action_space: bool = False
+    drawn: bool = False  # pictures of them will be asked for
+
+
+class End(IntEnum):
+    """What ended with a step."""
+
+    NOTHING = 0
+    LIFE = 1  # for the agent the episode, but not the game
+    GAME = 2
+    TRUNCATED = 3  # the game, by the limit of its frames
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a game is, as what was done in it."""
+
+    number: int  # of the game, since the first one of this seed
+    actions: bytes
+    score: float  # to check that it comes out again
+
+
+@dataclass
+class Outcome:
+    """What a step led to."""
+
+    frame: Frame
+    reward: float
+    end: End
+    last_frame: Frame | None = None  # where something ended; `frame` then is the first of what follows
+    score: float | None = None  # of the whole game, where it ended
+    length: int = 0  # in steps of the agent
+
+
+class Game:
+    """A game that starts again when it is over, or goes on with the next life."""
+
+    def __init__(self, settings: GameSettings) -> None:
+        self._settings = settings
+        ALEInterface.setLoggerMode(LoggerMode.Error)
+        self._ale = ALEInterface()
+        self._ale.setFloat("repeat_action_probability", 0.0)  # ours follow from the seed
+        self._ale.setInt("max_num_frames_per_episode", settings.max_episode_frames)
+        self._ale.loadROM(roms.get_rom_path(settings.rom))
+        legal = self._ale.getLegalActionSet() if settings.full_action_space else self._ale.getMinimalActionSet()
+        self.action_set = tuple(Action(action) for action in legal)
+        # Some games wait for the fire button; the second action is what `AtariWrapper` does after it.
+        self._opening = (1, 2) if Action.FIRE in self.action_set else ()
+        self._screens = np.empty((2, *self._ale.getScreenDims(), 3), np.uint8)
+        self._seen = 2  # screens of the last step; those of a step that a game's end cut short are fewer
+        self._watching = True  # whether there is anyone to see the screens
+        self.last_screen: NDArray[np.uint8] | None = None  # of the game before, if games are drawn
+        self.start((0, 0))
+
+    def start(self, seed: tuple[int, int]) -> Frame:
+        """Begin the first game of a seed; the second number tells apart the games of a batch."""
+        self._seed = seed
+        return self._begin_game(0)
+
+    def step(self, action: int) -> Outcome:
+        """Let the agent act for four frames."""
+        self._actions.append(action)
+        reward = self._act(action)
+        end = self._end()
+        self._lives = self._ale.lives()
+        if end is End.NOTHING:
+            return Outcome(self._frame(), reward, end)
+        outcome = Outcome(self._frame(), reward, end, last_frame=self._frame())
+        if end is End.LIFE:
+            self._act(0)  # away from where the life was lost
+            if not self._is_over:
+                outcome.frame = self._open()
+                return outcome
+            outcome.end = self._end()
+        if self._settings.drawn:
+            self.last_screen = self.screen()
+        outcome.score, outcome.length = self._score, len(self._actions)
+        outcome.frame = self._begin_game(self._number + 1)
+        return outcome
+
+    def screen(self) -> NDArray[np.uint8]:
+        """Return the picture on the screen, in its colours."""
+        return np.asarray(self._ale.getScreenRGB())
+
+    def progress(self) -> Progress:
+        """Return where the game is."""
+        return Progress(self._number, bytes(self._actions), self._score)
+
+    def replay(self, seed: tuple[int, int], progress: Progress) -> None:
+        """Bring the game to where it was."""
+        self._watching = False
+        self._seed = seed
+        self._begin_game(progress.number)
+        for action in progress.actions:
+            if action >= len(self.action_set):
+                raise BadData(f"a game's action is {action}, and there are {len(self.action_set)}")
+            self.step(action)
+        self._watching = True
+        if self.progress() != progress:
+            raise BadData("a game goes another way when it is played again; was it played by another ale-py?")
+
+    def _begin_game(self, number: int) -> Frame:
+        self._number, self._actions = number, bytearray()
+        self._rng = np.random.default_rng([*self._seed, number])
+        self._reset()
+        for _ in range(self._rng.integers(1, self._settings.noop_max + 1) if self._settings.noop_max else 0):
+            self._emulate(0)
+            if self._is_over:
+                self._reset()
+        self._look(0)
+        self._seen = 1
+        return self._open()
+
+    def _open(self) -> Frame:
+        """Press what starts a game or a life, and return what the agent sees first."""
+        for action in self._opening:
+            lives = self._ale.lives()
+            self._act(action)
+            if self._is_over:
+                self._reset()
+            elif self._settings.terminal_on_life_loss and 0 < self._ale.lives() < lives:
+                self._act(0)
+        self._lives = self._ale.lives()
+        return self._frame()
+
+    def _reset(self) -> None:
+        self._ale.reset_game()
+        self._score, self._held = 0.0, 0
+
+    def _act(self, action: int) -> float:
+        """Hold an action for as long as the agent sees nothing; return the reward."""
+        reward = 0.0
+        self._seen = 0
+        for i in range(FRAME_SKIP):
+            reward += self._emulate(action)
+            if i >= FRAME_SKIP - 2 or self._is_over:
+                self._look(self._seen)
+                self._seen += 1
+            if self._is_over:
+                break
+        return reward
+
+    def _emulate(self, action: int) -> float:
+        """Let a frame of the game pass."""
+        sticky = self._settings.sticky_action_prob
+        if not sticky or self._rng.random() >= sticky:
+            self._held = action
+        reward = float(self._ale.act(self.action_set[self._held]))
+        self._score += reward
+        return reward
+
+    @property
+    def _is_over(self) -> bool:
+        return bool(self._ale.game_over())
+
+    def _end(self) -> End:
+        if self._ale.game_truncated():
+            return End.TRUNCATED
+        if self._ale.game_over(with_truncation=False):
+            return End.GAME
+        # Some games show 0 lives for a while before they are over.
+        lost = self._settings.terminal_on_life_loss and 0 < self._ale.lives() < self._lives
+        return End.LIFE if lost else End.NOTHING
+
+    def _look(self, place: int) -> None:
+        if self._watching:
+            self._ale.getScreenRGB(self._screens[place])
+
+    def _frame(self) -> Frame:
+        """Return what the agent sees: objects that show in only one of the last two frames, too."""
+        if not self._watching:
+            return self._nothing
+        seen = self._screens[: self._seen]
+        grey = cv2.cvtColor(seen[0] if len(seen) == 1 else np.maximum(*seen), cv2.COLOR_RGB2GRAY)
+        return np.asarray(cv2.resize(grey, (SIZE, SIZE), interpolation=cv2.INTER_AREA))
+
+    @cached_property
+    def _nothing(self) -> Frame:
+        return np.zeros((SIZE, SIZE), np.uint8)

@@ -1,0 +1,66 @@
+"""Games that step together in this process."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dae.envs.atari.game import SIZE, End, Frame, Game, GameSettings, Progress
+
+
+@dataclass
+class Steps:
+    """A step of some games."""
+
+    frames: NDArray[np.uint8]  # (n, 84, 84)
+    rewards: NDArray[np.float32]  # of the game
+    ends: NDArray[np.uint8]
+    # Of each game in which something ended: its last frame, and score (None: not the game, but a life) and length.
+    ended: list[tuple[Frame, float | None, int]]
+
+
+class Games:
+    """Games of this process."""
+
+    def __init__(self, settings: GameSettings) -> None:
+        self._settings = settings
+        self._games: list[Game] = []
+
+    def add(self, count: int) -> None:
+        """Make more games."""
+        self._games += [Game(self._settings) for _ in range(count)]
+
+    def start(self, seeds: list[tuple[int, int]]) -> NDArray[np.uint8]:
+        """Begin new games; return their first frames."""
+        return np.stack([game.start(seed) for game, seed in zip(self._games, seeds, strict=True)])
+
+    def step(self, actions: NDArray[np.int64]) -> Steps:
+        """Let the agent act in all games."""
+        n = len(self._games)
+        frames, rewards, ends = np.empty((n, SIZE, SIZE), np.uint8), np.empty(n, np.float32), np.zeros(n, np.uint8)
+        steps = Steps(frames, rewards, ends, [])
+        for i, (game, action) in enumerate(zip(self._games, actions.tolist(), strict=True)):
+            outcome = game.step(action)
+            frames[i], rewards[i], ends[i] = outcome.frame, outcome.reward, outcome.end
+            if outcome.end is not End.NOTHING:
+                assert outcome.last_frame is not None
+                steps.ended.append((outcome.last_frame, outcome.score, outcome.length))
+        return steps
+
+    def progress(self) -> list[Progress]:
+        """Return where the games are."""
+        return [game.progress() for game in self._games]
+
+    def replay(self, first: int, seeds: list[tuple[int, int]], progress: list[Progress]) -> None:
+        """Bring games to where they were, those from `first` on."""
+        games = self._games[first : first + len(progress)]
+        for game, seed, to in zip(games, seeds, progress, strict=True):
+            game.replay(seed, to)
+
+    def last_screen(self) -> NDArray[np.uint8] | None:
+        """Return what the first game showed when the one before it ended."""
+        return self._games[0].last_screen
+
+    def screens(self) -> list[NDArray[np.uint8]]:
+        """Return what is on the screens."""
+        return [game.screen() for game in self._games]

@@ -1,0 +1,186 @@
+"""Atari games as the VecEnv that Stable-Baselines3 expects: stacked frames, signs of rewards, scores of whole games."""
+
+import itertools
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+from tqdm import tqdm
+
+from dae.envs.atari.game import SIZE, End, Game, GameSettings, Progress
+from dae.envs.atari.games import Steps
+from dae.envs.atari.processes import Asked, Elsewhere, Here
+from dae.envs.sb3 import SharedVecEnv
+from dae.serialization import BadData, from_bytes, to_bytes
+
+_AT_ONCE = 8  # games that a process makes or restores before progress is shown
+
+
+class AtariVecEnv(SharedVecEnv):
+    """Games that step together, shared by processes of which each has a core.
+
+    An observation is the last four frames, without those from before the loss of a life. Where a life or a game ends,
+    `done` is True; only where a game ends, the info has `episode`, with the score of the whole game. `raw_reward` is
+    there where the game gave a reward.
+    """
+
+    n_stack = 4
+    actions: NDArray[np.int64]
+
+    def __init__(
+        self,
+        settings: GameSettings,
+        n_envs: int,
+        seed: int | None = None,
+        *,
+        clip_reward: bool = True,
+        n_processes: int = 1,
+        render_mode: str | None = None,
+    ) -> None:
+        self.settings, self.clip_reward = settings, clip_reward
+        # Pictures are drawn from games of this process.
+        n_parts = 1 if render_mode else max(1, min(n_processes, n_envs))
+        bounds = np.linspace(0, n_envs, n_parts + 1).astype(int).tolist()
+        self._slices = [slice(*ends) for ends in itertools.pairwise(bounds)]
+        self._parts: list[Asked] = []
+        actions = Game(settings).action_set
+        self.action_names = [action.name for action in actions]
+        super().__init__(
+            n_envs, spaces.Box(0, 255, (self.n_stack, SIZE, SIZE), np.uint8), spaces.Discrete(len(actions)), render_mode
+        )
+        self._next_seed = seed
+        self._first_seed = secrets.randbits(32)
+        self._stacks = np.zeros((n_envs, self.n_stack, SIZE, SIZE), np.uint8)
+        try:
+            self._parts += [(Here if n_parts == 1 else Elsewhere)(settings) for _ in self._slices]
+            self._in_turns("starting emulators", lambda part, first, count: part.ask("add", count))
+        except BaseException:
+            self.close()
+            raise
+
+    def _in_turns(self, what: str, ask: Callable[[Asked, int, int], None]) -> None:
+        """Ask all parts for a few games at a time, and show progress if it takes long."""
+        with tqdm(total=self.num_envs, desc=what, unit="game", delay=2, leave=False, disable=None) as bar:
+            for at in range(0, max(part.stop - part.start for part in self._slices), _AT_ONCE):
+                counts = [max(0, min(_AT_ONCE, of.stop - of.start - at)) for of in self._slices]
+                for part, count in zip(self._parts, counts, strict=True):
+                    ask(part, at, count)
+                for part, count in zip(self._parts, counts, strict=True):
+                    part.answer()
+                    bar.update(count)
+
+    def _seeds_of(self, of: slice) -> list[tuple[int, int]]:
+        return [(self._first_seed, i) for i in range(of.start, of.stop)]
+
+    def reset(self) -> VecEnvObs:
+        """Begin a new game in all environments."""
+        self._first_seed = secrets.randbits(32) if self._next_seed is None else self._next_seed
+        self._next_seed = None
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        for part, of in zip(self._parts, self._slices, strict=True):
+            part.ask("start", self._seeds_of(of))
+        self._stacks = np.zeros_like(self._stacks)
+        self._stacks[:, -1] = np.concatenate([part.answer() for part in self._parts])
+        return self._stacks
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        for part, of in zip(self._parts, self._slices, strict=True):
+            part.ask("step", np.asarray(actions)[of])
+
+    def step_wait(self) -> VecEnvStepReturn:
+        parts: list[Steps] = [part.answer() for part in self._parts]
+        ends, rewards = np.concatenate([part.ends for part in parts]), np.concatenate([part.rewards for part in parts])
+        stacks = np.empty_like(self._stacks)  # not in place: who has the last observations may keep them
+        stacks[:, :-1] = self._stacks[:, 1:]
+        stacks[:, -1] = np.concatenate([part.frames for part in parts])
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for i in np.flatnonzero(rewards).tolist():
+            infos[i]["raw_reward"] = float(rewards[i])
+        ended = np.flatnonzero(ends)
+        for i, (last_frame, score, length) in zip(
+            ended.tolist(), (end for part in parts for end in part.ended), strict=True
+        ):
+            infos[i]["terminal_observation"] = np.concatenate((stacks[i, :-1], last_frame[None]))
+            infos[i]["TimeLimit.truncated"] = bool(ends[i] == End.TRUNCATED)
+            if score is not None:
+                infos[i]["episode"] = {"r": score, "l": length, "t": self._clock()}
+        stacks[ended, :-1] = 0
+        self._stacks = stacks
+        return stacks, np.sign(rewards) if self.clip_reward else rewards, ends > 0, infos
+
+    # Snapshots hold the actions of the games that are on, from which the games follow. -----------------------------
+
+    def take_snapshot(self) -> bytes:
+        """Return what it takes to bring the games to where they are."""
+        for part in self._parts:
+            part.ask("progress")
+        games: list[Progress] = [game for part in self._parts for game in part.answer()]
+        return to_bytes(
+            {
+                "seed": self._first_seed,
+                "numbers": np.array([game.number for game in games], np.int64),
+                "scores": np.array([game.score for game in games], np.float64),
+                "steps": np.array([len(game.actions) for game in games], np.int64),
+                "actions": np.frombuffer(b"".join(game.actions for game in games), np.uint8),
+                "observations": self._stacks,
+            }
+        )
+
+    def restore_snapshot(self, snapshot: bytes) -> VecEnvObs:
+        """Play the games of a snapshot again, and return the observations in it."""
+        self.reset()
+        stored = from_bytes(snapshot)
+        arrays = {
+            "numbers": ((self.num_envs,), np.int64),
+            "scores": ((self.num_envs,), np.float64),
+            "steps": ((self.num_envs,), np.int64),
+            "observations": (self._stacks.shape, np.uint8),
+        }
+        if any(stored[name].shape != shape or stored[name].dtype != kind for name, (shape, kind) in arrays.items()):
+            raise BadData(f"it is not a snapshot of {self.num_envs} games")
+        ends = stored["steps"].cumsum()
+        if stored["steps"].min() < 0 or ends[-1] != stored["actions"].size or stored["numbers"].min() < 0:
+            raise BadData("its games have other lengths than it says")
+        self._first_seed = int(stored["seed"])
+        actions = stored["actions"].astype(np.uint8).tobytes()
+        pieces = [
+            actions[end - steps : end] for end, steps in zip(ends.tolist(), stored["steps"].tolist(), strict=True)
+        ]
+        games = [
+            Progress(*game) for game in zip(stored["numbers"].tolist(), pieces, stored["scores"].tolist(), strict=True)
+        ]
+
+        def ask(part: Asked, first: int, count: int) -> None:
+            begin = self._slices[self._parts.index(part)].start + first
+            chosen = slice(begin, begin + count)
+            part.ask("replay", first, self._seeds_of(chosen), games[chosen])
+
+        self._in_turns("playing games up to where they were", ask)
+        self._stacks = stored["observations"]
+        return self._stacks
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        if self.render_mode is None:
+            return [None] * self.num_envs
+        self._parts[0].ask("screens")
+        screens: list[NDArray[np.uint8] | None] = self._parts[0].answer()
+        return screens
+
+    @property
+    def last_screen(self) -> NDArray[np.uint8] | None:
+        """What the first game showed when the one before it ended, if games are drawn."""
+        self._parts[0].ask("last_screen")
+        screen: NDArray[np.uint8] | None = self._parts[0].answer()
+        return screen
+
+    def close(self) -> None:
+        """End the processes of the emulators."""
+        for part in self._parts:
+            part.close()
+        self._parts = []
