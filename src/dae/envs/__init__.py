@@ -8,6 +8,7 @@ from dae.envs.family import (
     Protocol as Protocol,
     families as families,
     family_of as family_of,
+    full_id as full_id,
     network_names as network_names,
     preset_names as preset_names,
     register_family as register_family,

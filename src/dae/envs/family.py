@@ -75,6 +75,12 @@ class Family:
         SB3_PRESET: {"actors": 1, "frames": 100_000, "finishing": False},
     }
 
+    @property
+    def game_names(self) -> list[str]:
+        """What the paper's games are called, in the order of their ids."""
+        games = self.protocol.games if self.protocol else ()
+        return [game.removeprefix(self.prefix).rpartition("-v")[0] for game in games]
+
     def preset(self, name: str) -> Mapping[str, Any]:
         """Return what a preset means here."""
         if name not in self.presets:
@@ -86,8 +92,8 @@ class Family:
 
     def paper_name(self, env_id: str) -> str | None:
         """Return the paper's name of an environment, or None if it is not in the paper."""
-        inside = self.protocol is not None and env_id in self.protocol.games
-        return env_id.removeprefix(self.prefix).rpartition("-v")[0] if inside else None
+        games = self.protocol.games if self.protocol else ()
+        return dict(zip(games, self.game_names, strict=True)).get(env_id)
 
     def require_known(self, env_id: str) -> None:
         """Refuse an id that does not exist, and suggest the most similar ones."""
@@ -96,7 +102,8 @@ class Family:
         except gym.error.Error as error:
             if env_id in gym.registry:
                 raise InvalidValue(one_line(error)) from error
-            hint = nearest(env_id, gym.registry, "gymnasium.pprint_registry() lists those installed", most=3)
+            known = [*gym.registry, *(name for family in _FAMILIES for name in family.game_names)]
+            hint = nearest(env_id, known, "gymnasium.pprint_registry() lists those installed", most=3)
             raise InvalidValue(f"environment {env_id!r} is not known{hint}") from error
         made_by = gym.spec(env_id).entry_point
         try:
@@ -109,6 +116,15 @@ class Family:
         """Make environments that step together; with `render_mode="rgb_array"` they can be drawn."""
         self.require_known(env_id)
         return make_separate(partial(gym.make, env_id, **options), env_id, n_envs, seed)
+
+    def make_separately(
+        self, env_id: str, n_envs: int, seed: int | None, wrapping: Mapping[str, Any], **options: Any
+    ) -> "VecEnv":
+        """Make environments that are objects of their own, with arguments of Stable-Baselines3's `make_vec_env`.
+
+        The id may name a module, because other processes have to import it as well.
+        """
+        return make_separate(partial(gym.make, env_id, **options), env_id, n_envs, seed, **wrapping)
 
     def can_be_restored(self, env_id: str, **options: Any) -> bool:
         """Return whether a snapshot restores environments exactly."""
@@ -164,6 +180,28 @@ class Family:
 
 
 _FAMILIES: list[Family] = []
+
+
+def full_id(name: str) -> str:
+    """Return the id of a game of the paper that is named without version or family; other names as they are.
+
+    >>> full_id("Pong"), full_id("minatar/space_invaders"), full_id("CartPole-v1")
+    ('ALE/Pong-v5', 'MinAtar/SpaceInvaders-v1', 'CartPole-v1')
+    """
+
+    def plain(text: str) -> str:
+        return text.casefold().replace("_", "")
+
+    games = {
+        env_id: (plain(game), plain(family.prefix + game))
+        for family in _FAMILIES
+        if family.protocol
+        for env_id, game in zip(family.protocol.games, family.game_names, strict=True)
+    }
+    named = [env_id for env_id, names in games.items() if plain(name) in names]
+    if len(named) > 1:
+        raise InvalidValue(f"environment {name!r} is the name of several games: choose {' or '.join(named)}")
+    return named[0] if named else name
 
 
 def register_family(family: Family) -> None:

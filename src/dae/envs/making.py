@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
-from dae.envs.family import family_of
+from dae.envs.family import family_of, full_id
 from dae.envs.ids import import_module_of, plain_id
 from dae.envs.separate import make_separate
 from dae.errors import InvalidValue
@@ -36,8 +36,9 @@ def make_vec_env(
     the module that registers it ("mypackage:Maze-v0"), which is then imported.
 
     MinAtar ids run in our compiled batch, which takes `sticky_action_prob`, `difficulty_ramping`, `max_episode_steps`,
-    `n_threads` and `render_mode`. With a wrapper, a folder for monitors or a class of vector environments, the games
-    are separate environments, as all others are, and much slower.
+    `n_threads` and `render_mode`; Atari ids in emulators of ours, whose options `dae.envs.atari.options` has. With a
+    wrapper, a folder for monitors or a class of vector environments, the games are separate environments, as all others
+    are, and slower. The games of the paper need only their name: "Pong".
     """
     if isinstance(n_envs, bool) or not isinstance(n_envs, Integral) or n_envs < 1:
         raise InvalidValue(f"n_envs is {n_envs!r}: it must be an integer of at least 1")
@@ -54,9 +55,9 @@ def make_vec_env(
     if not isinstance(env_id, str):
         name = getattr(env_id, "__name__", type(env_id).__name__)
         return make_separate(partial(env_id, **options), name, int(n_envs), seed, **wrapping)
+    env_id = full_id(env_id)
     import_module_of(env_id)
     family, plain = family_of(env_id), plain_id(env_id)
     if any(wrapping.values()):
-        # With its module, because other processes have to import it as well.
-        return make_separate(partial(gym.make, env_id, **options), env_id, int(n_envs), seed, **wrapping)
+        return family.make_separately(env_id, int(n_envs), seed, wrapping, **options)
     return family.make(plain, int(n_envs), seed, **options)

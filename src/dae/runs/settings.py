@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import tyro
+from tyro.constructors import PrimitiveConstructorSpec
 
 from dae.catalog import default_settings, describe, estimator_names, require_estimator
-from dae.envs import SB3_PRESET, Family, families, family_of, network_names, plain_id, preset_names
+from dae.envs import SB3_PRESET, Family, families, family_of, full_id, network_names, plain_id, preset_names
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
 from dae.rules import COUNT, FRACTION, NATURAL, Rule, check_fields, require, ruled
@@ -27,6 +28,14 @@ SEED = Rule("in [0, 2^32)", lambda n: 0 <= n < 2**32)
 SIZE = Rule("an integer in [1, 2^53)", lambda n: 1 <= n < 2**53)  # what JSON and floats hold exactly
 DEVICE = Rule("auto, cpu, mps, cuda or cuda:N", lambda name: bool(re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", name)))
 
+# On the command line, the name of a game is enough.
+ENV_WORD: PrimitiveConstructorSpec[str] = PrimitiveConstructorSpec(
+    nargs=1,
+    metavar="ENV",
+    instance_from_str=lambda words: full_id(words[0]),
+    is_instance=lambda value: isinstance(value, str),
+    str_from_instance=lambda value: [value],
+)
 JSON_OBJECT = Rule("NAME=VALUE pairs, or a JSON object", is_json_object)
 
 TAG = Rule(
@@ -39,8 +48,8 @@ TAG = Rule(
 class _Chosen:
     """What is trained, and how much."""
 
-    env: Annotated[str, tyro.conf.Positional, optional_words("ENV")] = ruled("", ENV_ID)
-    """Environment: MinAtar/Breakout-v1, CartPole-v1, any other gymnasium id, or mymodule:MyEnv-v0 to import first."""
+    env: Annotated[str, ENV_WORD, tyro.conf.Positional, optional_words("ENV")] = ruled("", ENV_ID)
+    """Environment: MinAtar/Breakout-v1, Pong (ALE/Pong-v5), CartPole-v1, or mymodule:MyEnv-v0 to import first."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""
     network: Annotated[str, one_of(network_names())] = "baseline"

@@ -1,11 +1,13 @@
 """The Atari family: its ids, and how they are made, restored, drawn and named. Emulators load when a game is made."""
 
-import dataclasses
 import functools
 import importlib.util
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dae.envs.atari.options import AtariOptions
 from dae.envs.family import SB3_PRESET, Family, Network, Protocol
+from dae.envs.ids import plain_id
 from dae.errors import InvalidValue, UserError, nearest
 from dae.paper import paper_games
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
-
-_SB3 = "sb3"  # the backend
 
 
 class Atari(Family):
@@ -46,31 +46,25 @@ class Atari(Family):
     def make(self, env_id: str, n_envs: int, seed: int | None, **options: Any) -> "VecEnv":
         """Make games that step together; `backend="sb3"` makes those of Stable-Baselines3, to compare with."""
         self.require_known(env_id)
-        if options.pop("backend", "dae") == _SB3:
+        chosen = AtariOptions.of(env_id, options)
+        if chosen.backend == "sb3":
             from dae.envs.atari.reference import make_reference
 
-            return make_reference(env_id, n_envs, seed, **options)
-        import torch
-
-        from dae.envs.atari.game import GameSettings
+            return make_reference(env_id, chosen, n_envs, seed)
         from dae.envs.atari.vec_env import AtariVecEnv
 
-        of_batch = {"clip_reward", "n_processes", "render_mode"}
-        of_games = {field.name for field in dataclasses.fields(GameSettings)} - {"rom", "drawn"}
-        for name in options:
-            if name not in of_batch | of_games:
-                choices = ", ".join(sorted(of_batch | of_games | {"backend"}))
-                raise InvalidValue(f"{name} is not an option of {env_id}; choose from {choices}")
-        settings = GameSettings(
-            _roms()[env_id],
-            drawn=options.get("render_mode") is not None,
-            **{name: value for name, value in options.items() if name in of_games},
-        )
-        batch = {"n_processes": torch.get_num_threads()} | {n: v for n, v in options.items() if n in of_batch}
-        return AtariVecEnv(settings, n_envs, seed, **batch)
+        return AtariVecEnv(_roms()[env_id], chosen, n_envs, seed)
+
+    def make_separately(
+        self, env_id: str, n_envs: int, seed: int | None, wrapping: Mapping[str, Any], **options: Any
+    ) -> "VecEnv":
+        self.require_known(plain_id(env_id))
+        from dae.envs.atari.reference import make_separate_games
+
+        return make_separate_games(env_id, AtariOptions.of(env_id, options), n_envs, seed, **wrapping)
 
     def can_be_restored(self, env_id: str, **options: Any) -> bool:
-        return options.get("backend") != _SB3
+        return AtariOptions.of(env_id, options).backend == "dae"
 
     def take_snapshot(self, env: "VecEnv", observations: "VecEnvObs") -> bytes:
         snapshot: bytes = env.take_snapshot()  # type: ignore[attr-defined]
@@ -81,7 +75,8 @@ class Atari(Family):
         return observations
 
     def action_names(self, env: "VecEnv") -> list[str]:
-        return [name.lower() for name in env.get_attr("action_names")[0]]
+        names: list[str] = env.get_attr("action_names")[0]
+        return names
 
     def draw_last(self, env: "VecEnv", observation: Any) -> "NDArray[np.uint8] | None":
         last: NDArray[np.uint8] | None = env.get_attr("last_screen")[0]

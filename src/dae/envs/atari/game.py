@@ -13,25 +13,13 @@ import numpy as np
 from ale_py import Action, ALEInterface, LoggerMode, roms
 from numpy.typing import NDArray
 
+from dae.envs.atari.options import AtariOptions
 from dae.serialization import BadData
 
 FRAME_SKIP = 4
 SIZE = 84  # height and width of what the agent sees
 
 Frame = NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class GameSettings:
-    """What all games of a batch have in common."""
-
-    rom: str
-    sticky_action_prob: float = 0.0
-    noop_max: int = 30
-    terminal_on_life_loss: bool = True
-    max_episode_frames: int = 400_000
-    full_action_space: bool = False
-    drawn: bool = False  # pictures of them will be asked for
 
 
 class End(IntEnum):
@@ -67,15 +55,17 @@ class Outcome:
 class Game:
     """A game that starts again when it is over, or goes on with the next life."""
 
-    def __init__(self, settings: GameSettings) -> None:
-        self._settings = settings
+    def __init__(self, rom: str, options: AtariOptions) -> None:
+        self._options = options
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self._ale = ALEInterface()
         self._ale.setFloat("repeat_action_probability", 0.0)  # ours follow from the seed
-        self._ale.setInt("max_num_frames_per_episode", settings.max_episode_frames)
-        self._ale.loadROM(roms.get_rom_path(settings.rom))
-        legal = self._ale.getLegalActionSet() if settings.full_action_space else self._ale.getMinimalActionSet()
-        self.action_set = tuple(Action(action) for action in legal)
+        self._ale.setInt("max_num_frames_per_episode", options.max_episode_frames)
+        rom_path = roms.get_rom_path(rom)
+        assert rom_path is not None, rom
+        self._ale.loadROM(rom_path)
+        legal = self._ale.getLegalActionSet() if options.full_action_space else self._ale.getMinimalActionSet()
+        self.action_set = tuple(legal)
         # Some games wait for the fire button; the second action is what `AtariWrapper` does after it.
         self._opening = (1, 2) if Action.FIRE in self.action_set else ()
         self._screens = np.empty((2, *self._ale.getScreenDims(), 3), np.uint8)
@@ -104,7 +94,7 @@ class Game:
                 outcome.frame = self._open()
                 return outcome
             outcome.end = self._end()
-        if self._settings.drawn:
+        if self._options.render_mode:
             self.last_screen = self.screen()
         outcome.score, outcome.length = self._score, len(self._actions)
         outcome.frame = self._begin_game(self._number + 1)
@@ -135,7 +125,7 @@ class Game:
         self._number, self._actions = number, bytearray()
         self._rng = np.random.default_rng([*self._seed, number])
         self._reset()
-        for _ in range(self._rng.integers(1, self._settings.noop_max + 1) if self._settings.noop_max else 0):
+        for _ in range(self._rng.integers(1, self._options.noop_max + 1) if self._options.noop_max else 0):
             self._emulate(0)
             if self._is_over:
                 self._reset()
@@ -150,7 +140,7 @@ class Game:
             self._act(action)
             if self._is_over:
                 self._reset()
-            elif self._settings.terminal_on_life_loss and 0 < self._ale.lives() < lives:
+            elif self._options.terminal_on_life_loss and 0 < self._ale.lives() < lives:
                 self._act(0)
         self._lives = self._ale.lives()
         return self._frame()
@@ -174,7 +164,7 @@ class Game:
 
     def _emulate(self, action: int) -> float:
         """Let a frame of the game pass."""
-        sticky = self._settings.sticky_action_prob
+        sticky = self._options.sticky_action_prob
         if not sticky or self._rng.random() >= sticky:
             self._held = action
         reward = float(self._ale.act(self.action_set[self._held]))
@@ -191,7 +181,7 @@ class Game:
         if self._ale.game_over(with_truncation=False):
             return End.GAME
         # Some games show 0 lives for a while before they are over.
-        lost = self._settings.terminal_on_life_loss and 0 < self._ale.lives() < self._lives
+        lost = self._options.terminal_on_life_loss and 0 < self._ale.lives() < self._lives
         return End.LIFE if lost else End.NOTHING
 
     def _look(self, place: int) -> None:

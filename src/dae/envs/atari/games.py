@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.envs.atari.game import SIZE, End, Frame, Game, GameSettings, Progress
+from dae.envs.atari.game import SIZE, End, Frame, Game, Progress
+from dae.envs.atari.options import AtariOptions
 
 
 @dataclass
@@ -22,13 +23,13 @@ class Steps:
 class Games:
     """Games of this process."""
 
-    def __init__(self, settings: GameSettings) -> None:
-        self._settings = settings
+    def __init__(self, rom: str, options: AtariOptions) -> None:
+        self._rom, self._options = rom, options
         self._games: list[Game] = []
 
     def add(self, count: int) -> None:
         """Make more games."""
-        self._games += [Game(self._settings) for _ in range(count)]
+        self._games += [Game(self._rom, self._options) for _ in range(count)]
 
     def start(self, seeds: list[tuple[int, int]]) -> NDArray[np.uint8]:
         """Begin new games; return their first frames."""

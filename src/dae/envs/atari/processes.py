@@ -7,8 +7,8 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from dae.envs.atari.game import GameSettings
 from dae.envs.atari.games import Games
+from dae.envs.atari.options import AtariOptions
 
 
 class Asked(Protocol):
@@ -22,8 +22,8 @@ class Asked(Protocol):
 class Here:
     """Games of this process."""
 
-    def __init__(self, settings: GameSettings) -> None:
-        self._games = Games(settings)
+    def __init__(self, rom: str, options: AtariOptions) -> None:
+        self._games = Games(rom, options)
 
     def ask(self, method: str, *arguments: Any) -> None:
         self._answer = getattr(self._games, method)(*arguments)
@@ -38,7 +38,7 @@ class Here:
 class Elsewhere:
     """Games of a process of their own, which ends with this one however that ends: it then reads no more."""
 
-    def __init__(self, settings: GameSettings) -> None:
+    def __init__(self, rom: str, options: AtariOptions) -> None:
         ours, theirs = socket.socketpair()
         # Not `multiprocessing`, which would import the user's program, and run it if it has no `__main__` guard.
         command = [sys.executable, "-m", "dae.envs.atari.server", str(theirs.fileno())]
@@ -51,7 +51,7 @@ class Elsewhere:
                 env=os.environ | {"PYTHONPATH": path},
             )
         self._connection = Connection(ours.detach())
-        self._connection.send(settings)
+        self._connection.send((rom, options))
 
     def ask(self, method: str, *arguments: Any) -> None:
         try:

@@ -11,7 +11,7 @@ from dae.envs.atari.games import Games
 
 def _serve(connection: Connection) -> None:
     """Answer until no one asks any more."""
-    games = Games(connection.recv())
+    games = Games(*connection.recv())
     while True:
         method, arguments = connection.recv()
         try:

@@ -2,17 +2,20 @@
 
 import itertools
 import secrets
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
-from tqdm import tqdm
+from tqdm import tqdm  # type: ignore[import-untyped]
 
-from dae.envs.atari.game import SIZE, End, Game, GameSettings, Progress
+from dae.envs.atari.game import SIZE, End, Game, Progress
 from dae.envs.atari.games import Steps
+from dae.envs.atari.options import AtariOptions
 from dae.envs.atari.processes import Asked, Elsewhere, Here
 from dae.envs.sb3 import SharedVecEnv
 from dae.serialization import BadData, from_bytes, to_bytes
@@ -31,32 +34,22 @@ class AtariVecEnv(SharedVecEnv):
     n_stack = 4
     actions: NDArray[np.int64]
 
-    def __init__(
-        self,
-        settings: GameSettings,
-        n_envs: int,
-        seed: int | None = None,
-        *,
-        clip_reward: bool = True,
-        n_processes: int = 1,
-        render_mode: str | None = None,
-    ) -> None:
-        self.settings, self.clip_reward = settings, clip_reward
+    def __init__(self, rom: str, options: AtariOptions, n_envs: int, seed: int | None = None) -> None:
         # Pictures are drawn from games of this process.
-        n_parts = 1 if render_mode else max(1, min(n_processes, n_envs))
-        bounds = np.linspace(0, n_envs, n_parts + 1).astype(int).tolist()
+        processes = 1 if options.render_mode else min(options.n_processes or torch.get_num_threads(), n_envs)
+        bounds = np.linspace(0, n_envs, processes + 1).astype(int).tolist()
         self._slices = [slice(*ends) for ends in itertools.pairwise(bounds)]
-        self._parts: list[Asked] = []
-        actions = Game(settings).action_set
-        self.action_names = [action.name for action in actions]
-        super().__init__(
-            n_envs, spaces.Box(0, 255, (self.n_stack, SIZE, SIZE), np.uint8), spaces.Discrete(len(actions)), render_mode
-        )
-        self._next_seed = seed
-        self._first_seed = secrets.randbits(32)
+        self._clip_reward = options.clip_reward
+        self._first_seed = 0
         self._stacks = np.zeros((n_envs, self.n_stack, SIZE, SIZE), np.uint8)
+        actions = Game(rom, options).action_set
+        self.action_names = [action.name.lower() for action in actions]
+        seen = spaces.Box(0, 255, self._stacks.shape[1:], np.uint8)
+        super().__init__(n_envs, seen, spaces.Discrete(len(actions)), options.render_mode)
+        self._next_seed = seed
+        self._parts: list[Asked] = []
         try:
-            self._parts += [(Here if n_parts == 1 else Elsewhere)(settings) for _ in self._slices]
+            self._parts += [(Here if processes == 1 else Elsewhere)(rom, options) for _ in self._slices]
             self._in_turns("starting emulators", lambda part, first, count: part.ask("add", count))
         except BaseException:
             self.close()
@@ -64,7 +57,8 @@ class AtariVecEnv(SharedVecEnv):
 
     def _in_turns(self, what: str, ask: Callable[[Asked, int, int], None]) -> None:
         """Ask all parts for a few games at a time, and show progress if it takes long."""
-        with tqdm(total=self.num_envs, desc=what, unit="game", delay=2, leave=False, disable=None) as bar:
+        pause = 0.1 if sys.stderr.isatty() else 30  # a file gets few lines
+        with tqdm(total=self.num_envs, desc=what, unit="game", delay=2, mininterval=pause, leave=False) as bar:
             for at in range(0, max(part.stop - part.start for part in self._slices), _AT_ONCE):
                 counts = [max(0, min(_AT_ONCE, of.stop - of.start - at)) for of in self._slices]
                 for part, count in zip(self._parts, counts, strict=True):
@@ -110,7 +104,7 @@ class AtariVecEnv(SharedVecEnv):
                 infos[i]["episode"] = {"r": score, "l": length, "t": self._clock()}
         stacks[ended, :-1] = 0
         self._stacks = stacks
-        return stacks, np.sign(rewards) if self.clip_reward else rewards, ends > 0, infos
+        return stacks, np.sign(rewards) if self._clip_reward else rewards, ends > 0, infos
 
     # Snapshots hold the actions of the games that are on, from which the games follow. -----------------------------
 

@@ -115,7 +115,7 @@ def play_episode(model: PPO, family: Family, env: VecEnv, *, greedy: bool, longe
         if kept.keeps(step):
             kept.items.append(_moment(model, look, enumerable=bool(names)))
         observations, rewards, _, infos = env.step(action)
-        # The loss of a life ends an episode of learning, not the game, whose rewards may differ from those for learning.
+        # A life ends for learning, but not the game; and the rewards of the game may differ from those for learning.
         step, ended = step + 1, "episode" in infos[0]
         score += float(infos[0].get("raw_reward", rewards[0]))
     moments = kept.items

@@ -18,6 +18,7 @@ from dae.experiments.sweep.planned import PlannedRun, plan, read_settings
 from dae.experiments.sweep.seeds import SEEDS, SEEDS_WORDS, Seeds
 from dae.paper import ABLATION, REFERENCE
 from dae.rules import EACH_ONCE, NOT_NEGATIVE, optional, ruled
+from dae.runs.settings import ENV_WORD
 from dae.terminal.options import choice, one_of, optional_words
 
 _NETWORKS, _PRESETS = network_names(), preset_names()
@@ -104,7 +105,7 @@ class _Swept:
 
     suite: Annotated[str, tyro.conf.Positional, one_of(suites()), optional_words(choice(suites()))] = ""
     """The paper's experiments, by family; its ablation; small problems (classic); a quick test (smoke); or --envs."""
-    envs: Annotated[tuple[str, ...], optional_words("ENV ...")] = ruled((), EACH_ONCE)
+    envs: Annotated[tuple[Annotated[str, ENV_WORD], ...], optional_words("ENV ...")] = ruled((), EACH_ONCE)
     """Environments, in place of the suite's."""
     advantages: Annotated[
         tuple[Annotated[str, one_of(estimator_names())], ...], optional_words(f"{choice(estimator_names())} ...")

@@ -14,7 +14,7 @@ from dae.experiments.sweep.launching import Launching
 from dae.experiments.sweep.planned import PlannedRun, plan, read_settings
 from dae.experiments.tune.space import DEFAULT, Space, Value, parse_space
 from dae.rules import COUNT, NOT_NEGATIVE, ruled
-from dae.runs.settings import ENV_ID, SEED, TAG, tagged
+from dae.runs.settings import ENV_ID, ENV_WORD, SEED, TAG, tagged
 from dae.terminal.options import one_of, optional_words
 
 
@@ -22,7 +22,7 @@ from dae.terminal.options import one_of, optional_words
 class _Searched:
     """What is searched, and how."""
 
-    env: Annotated[str, tyro.conf.Positional, optional_words("ENV")] = ruled("", ENV_ID)
+    env: Annotated[str, ENV_WORD, tyro.conf.Positional, optional_words("ENV")] = ruled("", ENV_ID)
     """Environment, as of `dae train`."""
     advantage: Annotated[str, one_of(estimator_names())] = "dae"
     """How advantages are estimated."""

@@ -1,0 +1,348 @@
+"""Atari: our games are Stable-Baselines3's, step for step; they are restored exactly; and their processes end."""
+
+import contextlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from stable_baselines3.common.atari_wrappers import AtariWrapper
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+
+import dae
+from dae.envs import families, family_of, full_id
+from dae.envs.atari.options import AtariOptions
+from dae.envs.atari.vec_env import AtariVecEnv
+from dae.errors import InvalidValue, UserError
+from dae.serialization import BadData, from_bytes, to_bytes
+from tests.processes import wait_until
+
+BREAKOUT = "ALE/Breakout-v5"
+
+
+def make(env_id: str, n_envs: int, **options: Any) -> Any:
+    return dae.make_vec_env(env_id, n_envs, **{"n_processes": 1} | options)
+
+
+def play(env: Any, steps: int, seed: int = 0) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [env.step(rng.integers(env.action_space.n, size=env.num_envs)) for _ in range(steps)]
+
+
+def assert_alike(one: list[Any], two: list[Any]) -> None:
+    for (seen, rewards, dones, infos), (others, other_rewards, other_dones, other_infos) in zip(one, two, strict=True):
+        np.testing.assert_array_equal(seen, others)
+        np.testing.assert_array_equal(rewards, other_rewards)
+        np.testing.assert_array_equal(dones, other_dones)
+        for info, other in zip(infos, other_infos, strict=True):
+            assert ("episode" in info) == ("episode" in other)
+            assert info.get("episode", {}).get("r") == other.get("episode", {}).get("r")
+            assert info.get("TimeLimit.truncated", False) == other.get("TimeLimit.truncated", False)
+
+
+# Against Stable-Baselines3. ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("game", "options"),
+    [
+        ("Breakout", {}),  # lives, and fire to begin
+        ("Pong", {"max_episode_frames": 1000}),  # no lives
+        ("Qbert", {"clip_reward": False}),  # shows 0 lives for a while
+        ("SpaceInvaders", {"terminal_on_life_loss": False, "full_action_space": True, "max_episode_frames": 900}),
+    ],
+)
+def test_every_step_is_that_of_stable_baselines3(game: str, options: dict[str, Any]) -> None:
+    """Without the no-ops, which are drawn in another way, nothing is random."""
+    ours, theirs = (
+        make(f"ALE/{game}-v5", 2, noop_max=0, **options),
+        make(f"ALE/{game}-v5", 2, noop_max=0, backend="sb3", **options),
+    )
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    np.testing.assert_array_equal(ours.reset(), theirs.reset())
+    steps, reference = play(ours, 350), play(theirs, 350)
+    assert_alike(steps, reference)
+    assert sum(dones.sum() for _, _, dones, _ in steps) > 1
+    # What a life ended with, too; where the game itself ended within a step, theirs is an older picture.
+    for step, other in zip(steps, reference, strict=True):
+        for info, of_other in zip(step[3], other[3], strict=True):
+            if "terminal_observation" in info and "episode" not in info:
+                np.testing.assert_array_equal(info["terminal_observation"], of_other["terminal_observation"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["Breakout", "SpaceInvaders", "Qbert"])
+def test_scores_are_distributed_as_with_stable_baselines3(game: str) -> None:
+    """With all randomness: no-ops, and sticky actions."""
+    from scipy.stats import ks_2samp
+
+    def scores(backend: str) -> list[float]:
+        env = make(f"ALE/{game}-v5", 8, seed=1, backend=backend, sticky_action_prob=0.25)
+        env.reset()
+        found: list[float] = []
+        rng = np.random.default_rng(2)
+        while len(found) < 150:
+            infos = env.step(rng.integers(env.action_space.n, size=8))[3]
+            found += [info["episode"]["r"] for info in infos if "episode" in info]
+        return found
+
+    assert ks_2samp(scores("dae"), scores("sb3")).pvalue > 0.01
+
+
+def test_with_a_class_of_vector_environments_games_are_those_of_make_atari_env() -> None:
+    ours = dae.make_vec_env("Pong", 2, vec_env_cls=DummyVecEnv)
+    assert isinstance(ours, DummyVecEnv)
+    assert ours.observation_space.shape == (84, 84, 1)
+    assert ours.env_is_wrapped(AtariWrapper) == [True, True]
+    assert ours.envs[0].unwrapped.ale.getFloat("repeat_action_probability") == 0  # type: ignore[attr-defined]
+    own = dae.make_vec_env("ALE/Pong-v5", 1, wrapper_class=lambda env: env)
+    assert own.observation_space.shape == (210, 160, 3)
+
+
+# What a game is. -----------------------------------------------------------------------------------------------------
+
+
+def test_the_ids_defaults_are_not_inherited() -> None:
+    assert AtariOptions().sticky_action_prob == 0
+    assert AtariOptions().max_episode_frames == 400_000
+    reference = make("ALE/Pong-v5", 1, backend="sb3")
+    ale = reference.unwrapped.envs[0].unwrapped.ale
+    assert (ale.getInt("max_num_frames_per_episode"), ale.getFloat("repeat_action_probability")) == (400_000, 0)
+
+
+def test_a_life_ends_an_episode_of_learning_and_the_score_is_that_of_the_game() -> None:
+    env = make(BREAKOUT, 2)
+    env.reset()
+    raw, steps, lives, games = np.zeros(2), np.zeros(2, int), np.zeros(2, int), 0
+    for observations, rewards, dones, infos in play(env, 600):
+        steps += 1
+        raw += [info.get("raw_reward", 0) for info in infos]
+        assert set(rewards) <= {-1, 0, 1}
+        for i in np.flatnonzero(dones):
+            lives[i] += 1
+            assert not observations[i, :3].any()  # nothing of before
+            assert observations[i, 3].any()
+            assert infos[i]["terminal_observation"][:3].any()
+            if "episode" in infos[i]:
+                # What the fire button brings after a loss is in the score, though no step of the agent had it.
+                assert infos[i]["episode"]["r"] >= raw[i]
+                assert infos[i]["episode"]["l"] == steps[i]
+                assert lives[i] == 5
+                raw[i], steps[i], lives[i], games = 0, 0, 0, games + 1
+    assert games > 3
+
+
+def test_frames_are_stacked_from_the_start_of_an_episode() -> None:
+    env = make(BREAKOUT, 1)
+    stack = np.zeros((4, 84, 84), np.uint8)
+    stack[-1] = env.reset()[0, -1]
+    for observations, _, dones, infos in play(env, 200):
+        shifted = np.concatenate((stack[1:], (infos[0]["terminal_observation"] if dones[0] else observations[0])[-1:]))
+        if dones[0]:
+            np.testing.assert_array_equal(infos[0]["terminal_observation"], shifted)
+            shifted = np.concatenate((np.zeros((3, 84, 84), np.uint8), observations[0, -1:]))
+        np.testing.assert_array_equal(observations[0], shifted)
+        stack = shifted
+
+
+def test_the_limit_of_frames_truncates() -> None:
+    env = make("ALE/Pong-v5", 1, max_episode_frames=200, noop_max=0)
+    env.reset()
+    ends = [(t, infos[0]) for t, (_, _, dones, infos) in enumerate(play(env, 120)) if dones[0]]
+    # Two steps of fire come before the agent's.
+    assert [t for t, _ in ends] == [47, 95]
+    assert all(info["TimeLimit.truncated"] and info["episode"]["l"] == 48 for _, info in ends)
+
+
+def test_sticky_actions_repeat_the_action_before() -> None:
+    """With probability 1 the first one, a no-op, is held for ever: Breakout's ball never comes."""
+    env = make(BREAKOUT, 1, sticky_action_prob=1.0)
+    env.reset()
+    assert not any(dones[0] or rewards[0] for _, rewards, dones, _ in play(env, 100))
+
+
+# Randomness, snapshots, processes. -----------------------------------------------------------------------------------
+
+
+def test_games_depend_on_the_seed_and_not_on_the_processes() -> None:
+    options = {"sticky_action_prob": 0.25}
+    one, two, other = (
+        make(BREAKOUT, 3, seed=4, **options),
+        make(BREAKOUT, 3, seed=4, n_processes=2, **options),
+        make(BREAKOUT, 3, seed=5, **options),
+    )
+    first = one.reset()
+    np.testing.assert_array_equal(first, two.reset())
+    assert len({frames.tobytes() for frames in first}) > 1  # each has its own no-ops
+    other.reset()
+    steps = play(one, 60)
+    assert_alike(steps, play(two, 60))
+    different = play(other, 60)
+    assert not all(np.array_equal(a[0], b[0]) for a, b in zip(steps, different, strict=True))
+    two.close()
+
+
+@pytest.mark.parametrize("sticky", [0.0, 0.25])
+def test_a_restored_game_continues_exactly(sticky: float) -> None:
+    env = make(BREAKOUT, 2, seed=1, sticky_action_prob=sticky)
+    env.reset()
+    seen = play(env, 90)[-1][0]
+    snapshot = env.take_snapshot()
+    expected = play(env, 200, seed=1)
+    fresh = make(BREAKOUT, 2, seed=7, n_processes=2, sticky_action_prob=sticky)
+    np.testing.assert_array_equal(fresh.restore_snapshot(snapshot), seen)
+    assert_alike(expected, play(fresh, 200, seed=1))
+    fresh.close()
+
+
+def change(snapshot: bytes, **parts: Any) -> bytes:
+    return to_bytes(from_bytes(snapshot) | parts)
+
+
+def test_a_snapshot_of_something_else_is_refused() -> None:
+    env = make(BREAKOUT, 2)
+    env.reset()
+    play(env, 3)
+    good = env.take_snapshot()
+    stored = from_bytes(good)
+    for bad, reason in (
+        ({"actions": stored["actions"] + 4}, "action is"),
+        ({"steps": stored["steps"] + 1}, "other lengths"),
+        ({"steps": np.array([7, -1])}, "other lengths"),
+        ({"scores": stored["scores"] + 1}, "another way"),
+        ({"numbers": stored["numbers"][:1]}, "2 games"),
+        ({"observations": stored["observations"].astype(np.int64)}, "2 games"),
+    ):
+        with pytest.raises(BadData, match=reason):
+            env.restore_snapshot(change(good, **bad))
+    env.restore_snapshot(good)
+
+
+def pids_of(env: AtariVecEnv) -> list[int]:
+    return [part._process.pid for part in env._parts]  # type: ignore[attr-defined]
+
+
+def test_a_process_that_ends_is_reported() -> None:
+    env = make(BREAKOUT, 2, n_processes=2)
+    env.reset()
+    os.kill(pids_of(env)[1], signal.SIGKILL)
+    with pytest.raises(RuntimeError, match=r"a process of emulators has ended \(exit code -9\)"):
+        play(env, 2)
+    env.close()
+
+
+def test_processes_end_with_their_parent(tmp_path: Path) -> None:
+    """Whose program has no `__main__` guard."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import dae, sys, time\n"
+        "env = dae.make_vec_env('Pong', 2, n_processes=2)\n"
+        "env.reset()\n"
+        "print(*(part._process.pid for part in env._parts), flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    assert len(pids) == 2
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+
+    def are_gone() -> bool:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, 0)
+                return False
+        return True
+
+    wait_until(are_gone, 20)
+
+
+# Ids and options. ----------------------------------------------------------------------------------------------------
+
+
+def test_the_papers_games_are_there_by_name() -> None:
+    (atari,) = (family for family in families() if family.name == "atari")
+    assert atari.protocol is not None
+    assert len(atari.protocol.games) == 49
+    for game in atari.protocol.games:
+        atari.require_known(game)
+        assert full_id(game.rpartition("-v")[0]) == game
+    assert full_id("pong") == "ALE/Pong-v5"
+    with pytest.raises(InvalidValue, match="choose MinAtar/Seaquest-v1 or ALE/Seaquest-v5"):
+        full_id("Seaquest")
+
+
+@pytest.mark.slow
+def test_all_games_of_the_paper_play() -> None:
+    (atari,) = (family for family in families() if family.name == "atari")
+    assert atari.protocol is not None
+    for game in atari.protocol.games:
+        env = make(game, 1)
+        env.reset()
+        assert all(step[0].any() for step in play(env, 20)), game
+
+
+@pytest.mark.parametrize(
+    ("env_id", "options", "message"),
+    [
+        ("ALE/Pomg-v5", {}, "'ALE/Pomg-v5' is not known; did you mean ALE/Pong-v5"),
+        ("Pnog", {}, "'Pnog' is not known; did you mean Pong?"),
+        ("Pong", {"lives": 3}, "lives is not an option of ALE/Pong-v5; choose from backend, clip_reward"),
+        ("Pong", {"sticky_action_prob": 2}, r"sticky_action_prob is 2: it must be in \[0, 1\]"),
+        ("Pong", {"n_processes": 0}, "n_processes is 0: it must be an integer of at least 1"),
+        ("Pong", {"render_mode": "human"}, "render_mode is 'human': it must be rgb_array"),
+        ("Pong", {"backend": "envpool"}, "backend is 'envpool': it must be dae or sb3"),
+    ],
+)
+def test_bad_input_is_refused(env_id: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        dae.make_vec_env(env_id, 1, **options)
+
+
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ale_py" else find(name))
+    with pytest.raises(UserError, match=r"ALE/Pong-v5 needs ale_py, .*: pip install 'dae-rl\[atari\]'"):
+        dae.make_vec_env("Pong", 1)
+
+
+def test_an_evaluation_counts_whole_games() -> None:
+    class Nothing:
+        def predict(self, observations: Any, **_: Any) -> tuple[Any, None]:
+            return np.zeros(len(observations), np.int64), None
+
+    env = make(BREAKOUT, 1, max_episode_frames=400)
+    scores, lengths = evaluate_policy(Nothing(), env, 2, return_episode_rewards=True)  # type: ignore[arg-type]
+    assert scores == [0, 0]  # it does not move: five lives, or the limit
+    assert all(length > 20 for length in lengths)
+
+
+def test_pictures_have_the_colours_of_the_game() -> None:
+    env = make(BREAKOUT, 1, render_mode="rgb_array", max_episode_frames=200)
+    family = family_of(BREAKOUT)
+    env.reset()
+    picture = family.draw(env)
+    assert picture.shape == (210, 160, 3)
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 6
+    assert family.action_names(env) == ["noop", "fire", "right", "left"]
+    assert family.draw_last(env, None) is None
+    play(env, 60)
+    last = family.draw_last(env, None)
+    assert last is not None
+    assert not np.array_equal(last, picture)
+
+
+@pytest.mark.slow
+def test_separate_processes_of_stable_baselines3_make_games_too() -> None:
+    env = dae.make_vec_env("Pong", 2, vec_env_cls=SubprocVecEnv)
+    assert env.reset().shape == (2, 84, 84, 1)  # type: ignore[union-attr]
+    env.close()
