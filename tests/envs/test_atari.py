@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -339,6 +340,11 @@ def test_pictures_have_the_colours_of_the_game() -> None:
     last = family.draw_last(env, None)
     assert last is not None
     assert not np.array_equal(last, picture)
+    theirs = make(BREAKOUT, 1, render_mode="rgb_array", backend="sb3")
+    theirs.reset()
+    assert family.draw(theirs).shape == (210, 160, 3)
+    assert family.action_names(theirs) == family.action_names(env)
+    assert family.draw_last(theirs, None) is None
 
 
 @pytest.mark.slow
@@ -346,3 +352,11 @@ def test_separate_processes_of_stable_baselines3_make_games_too() -> None:
     env = dae.make_vec_env("Pong", 2, vec_env_cls=SubprocVecEnv)
     assert env.reset().shape == (2, 84, 84, 1)  # type: ignore[union-attr]
     env.close()
+
+
+def test_the_start_of_many_emulators_shows_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("dae.envs.atari.vec_env._QUIET_SECONDS", 0)
+    make("Pong", 10)
+    assert re.search(r"starting emulators: .* 0/10 ", capsys.readouterr().err)

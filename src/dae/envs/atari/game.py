@@ -4,6 +4,7 @@ Nothing here is random but the no-ops at a game's start and sticky actions, and 
 of the game. So a game is restored by playing its actions again, without reading an emulator's state from a file.
 """
 
+import re
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -20,6 +21,15 @@ FRAME_SKIP = 4
 SIZE = 84  # height and width of what the agent sees
 
 Frame = NDArray[np.uint8]
+
+
+def spoken(action: str) -> str:
+    """Return what an action of the emulator is called.
+
+    >>> spoken("NOOP"), spoken("UPRIGHTFIRE")
+    ('noop', 'up right fire')
+    """
+    return " ".join(re.findall("NOOP|UP|DOWN|LEFT|RIGHT|FIRE", action)).lower()
 
 
 class End(IntEnum):

@@ -7,9 +7,9 @@ import ale_py
 import gymnasium as gym
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecFrameStack, VecTransposeImage
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
-from dae.envs.atari.game import FRAME_SKIP
+from dae.envs.atari.game import FRAME_SKIP, spoken
 from dae.envs.atari.options import AtariOptions
 from dae.envs.atari.vec_env import AtariVecEnv
 from dae.envs.separate import make_separate
@@ -31,7 +31,7 @@ def make_separate_games(env_id: str, options: AtariOptions, n_envs: int, seed: i
 def make_reference(env_id: str, options: AtariOptions, n_envs: int, seed: int | None) -> VecEnv:
     """Make games as `make_atari_env` does, with stacked frames, the channels first."""
     games = make_separate_games(env_id, options, n_envs, seed)
-    return _LengthsInSteps(VecTransposeImage(VecFrameStack(games, AtariVecEnv.n_stack)))
+    return _Told(VecTransposeImage(VecFrameStack(games, AtariVecEnv.n_stack)))
 
 
 def _make_emulator(env_id: str, options: AtariOptions) -> gym.Env[Any, Any]:
@@ -46,8 +46,22 @@ def _make_emulator(env_id: str, options: AtariOptions) -> gym.Env[Any, Any]:
     )
 
 
-class _LengthsInSteps(VecEnvWrapper):
-    """Lengths of episodes in steps of the agent; the Monitor is within `AtariWrapper`, and counts frames."""
+class _Told(VecEnvWrapper):
+    """Games of which the family hears what it hears of ours.
+
+    Lengths of episodes are in steps of the agent; the Monitor is within `AtariWrapper`, and counts frames.
+    """
+
+    last_screen = None  # it is gone when an episode has ended
+
+    @property
+    def action_names(self) -> list[str]:
+        return [spoken(name) for name in self.venv.env_method("get_action_meanings", indices=0)[0]]
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        if attr_name in ("action_names", "last_screen"):
+            return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+        return super().get_attr(attr_name, indices)
 
     def reset(self) -> VecEnvObs:
         return self.venv.reset()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from dae.envs.atari.game import SIZE, End, Game, Progress
+from dae.envs.atari.game import SIZE, End, Game, Progress, spoken
 from dae.envs.atari.games import Steps
 from dae.envs.atari.options import AtariOptions
 from dae.envs.atari.processes import Asked, Elsewhere, Here
@@ -21,6 +21,7 @@ from dae.envs.sb3 import SharedVecEnv
 from dae.serialization import BadData, from_bytes, to_bytes
 
 _AT_ONCE = 8  # games that a process makes or restores before progress is shown
+_QUIET_SECONDS = 2  # before it is shown at all
 
 
 class AtariVecEnv(SharedVecEnv):
@@ -43,7 +44,7 @@ class AtariVecEnv(SharedVecEnv):
         self._first_seed = 0
         self._stacks = np.zeros((n_envs, self.n_stack, SIZE, SIZE), np.uint8)
         actions = Game(rom, options).action_set
-        self.action_names = [action.name.lower() for action in actions]
+        self.action_names = [spoken(action.name) for action in actions]
         seen = spaces.Box(0, 255, self._stacks.shape[1:], np.uint8)
         super().__init__(n_envs, seen, spaces.Discrete(len(actions)), options.render_mode)
         self._next_seed = seed
@@ -58,7 +59,9 @@ class AtariVecEnv(SharedVecEnv):
     def _in_turns(self, what: str, ask: Callable[[Asked, int, int], None]) -> None:
         """Ask all parts for a few games at a time, and show progress if it takes long."""
         pause = 0.1 if sys.stderr.isatty() else 30  # a file gets few lines
-        with tqdm(total=self.num_envs, desc=what, unit="game", delay=2, mininterval=pause, leave=False) as bar:
+        with tqdm(
+            total=self.num_envs, desc=what, unit="game", delay=_QUIET_SECONDS, mininterval=pause, leave=False
+        ) as bar:
             for at in range(0, max(part.stop - part.start for part in self._slices), _AT_ONCE):
                 counts = [max(0, min(_AT_ONCE, of.stop - of.start - at)) for of in self._slices]
                 for part, count in zip(self._parts, counts, strict=True):
