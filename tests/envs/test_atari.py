@@ -360,3 +360,13 @@ def test_the_start_of_many_emulators_shows_progress(
     monkeypatch.setattr("dae.envs.atari.vec_env._QUIET_SECONDS", 0)
     make("Pong", 10)
     assert re.search(r"starting emulators: .* 0/10 ", capsys.readouterr().err)
+
+
+def test_without_a_seed_a_reset_begins_the_next_games() -> None:
+    one, two = (make(BREAKOUT, 2, seed=3) for _ in range(2))
+    first, second = one.reset(), one.reset()
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(two.reset(), first)
+    np.testing.assert_array_equal(two.reset(), second)
+    one.seed(3)
+    np.testing.assert_array_equal(one.reset(), first)

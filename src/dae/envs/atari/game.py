@@ -84,8 +84,10 @@ class Game:
         self.last_screen: NDArray[np.uint8] | None = None  # of the game before, if games are drawn
         self.start((0, 0))
 
-    def start(self, seed: tuple[int, int]) -> Frame:
-        """Begin the first game of a seed; the second number tells apart the games of a batch."""
+    def start(self, seed: tuple[int, int] | None) -> Frame:
+        """Begin the first game of a seed, or the next one; the second number tells apart the games of a batch."""
+        if seed is None:
+            return self._begin_game(self._number + 1)
         self._seed = seed
         return self._begin_game(0)
 
@@ -120,12 +122,12 @@ class Game:
 
     def replay(self, seed: tuple[int, int], progress: Progress) -> None:
         """Bring the game to where it was."""
+        if max(progress.actions, default=0) >= len(self.action_set):
+            raise BadData(f"a game's action is {max(progress.actions)}, and there are {len(self.action_set)}")
         self._watching = False
         self._seed = seed
         self._begin_game(progress.number)
         for action in progress.actions:
-            if action >= len(self.action_set):
-                raise BadData(f"a game's action is {action}, and there are {len(self.action_set)}")
             self.step(action)
         self._watching = True
         if self.progress() != progress:

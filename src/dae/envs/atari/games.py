@@ -31,9 +31,10 @@ class Games:
         """Make more games."""
         self._games += [Game(self._rom, self._options) for _ in range(count)]
 
-    def start(self, seeds: list[tuple[int, int]]) -> NDArray[np.uint8]:
-        """Begin new games; return their first frames."""
-        return np.stack([game.start(seed) for game, seed in zip(self._games, seeds, strict=True)])
+    def start(self, seeds: list[tuple[int, int]] | None) -> NDArray[np.uint8]:
+        """Begin the first games of these seeds, or the next ones; return their first frames."""
+        of_each = [None] * len(self._games) if seeds is None else seeds
+        return np.stack([game.start(seed) for game, seed in zip(self._games, of_each, strict=True)])
 
     def step(self, actions: NDArray[np.int64]) -> Steps:
         """Let the agent act in all games."""

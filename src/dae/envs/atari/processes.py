@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import weakref
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -51,6 +52,7 @@ class Elsewhere:
                 env=os.environ | {"PYTHONPATH": path},
             )
         self._connection = Connection(ours.detach())
+        self._end = weakref.finalize(self, _end, self._connection, self._process)
         self._connection.send((rom, options))
 
     def ask(self, method: str, *arguments: Any) -> None:
@@ -70,9 +72,13 @@ class Elsewhere:
 
     @property
     def _ended(self) -> RuntimeError:
-        return RuntimeError(f"a process of emulators has ended (exit code {self._process.wait(timeout=5)})")
+        return RuntimeError(f"a process of emulators has ended (exit code {self._process.wait()})")
 
     def close(self) -> None:
         """End the process."""
-        self._connection.close()
-        self._process.wait(timeout=30)
+        self._end()
+
+
+def _end(connection: Connection, process: "subprocess.Popen[bytes]") -> None:
+    connection.close()
+    process.wait()

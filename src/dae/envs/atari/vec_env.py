@@ -47,7 +47,7 @@ class AtariVecEnv(SharedVecEnv):
         self.action_names = [spoken(action.name) for action in actions]
         seen = spaces.Box(0, 255, self._stacks.shape[1:], np.uint8)
         super().__init__(n_envs, seen, spaces.Discrete(len(actions)), options.render_mode)
-        self._next_seed = seed
+        self._next_seed = secrets.randbits(32) if seed is None else seed
         self._parts: list[Asked] = []
         try:
             self._parts += [(Here if processes == 1 else Elsewhere)(rom, options) for _ in self._slices]
@@ -74,12 +74,13 @@ class AtariVecEnv(SharedVecEnv):
         return [(self._first_seed, i) for i in range(of.start, of.stop)]
 
     def reset(self) -> VecEnvObs:
-        """Begin a new game in all environments."""
-        self._first_seed = secrets.randbits(32) if self._next_seed is None else self._next_seed
-        self._next_seed = None
+        """Begin a new game in all environments: the first of a seed that was given, or the next."""
+        seeded = self._next_seed is not None
+        if self._next_seed is not None:
+            self._first_seed, self._next_seed = self._next_seed, None
         self.reset_infos = [{} for _ in range(self.num_envs)]
         for part, of in zip(self._parts, self._slices, strict=True):
-            part.ask("start", self._seeds_of(of))
+            part.ask("start", self._seeds_of(of) if seeded else None)
         self._stacks = np.zeros_like(self._stacks)
         self._stacks[:, -1] = np.concatenate([part.answer() for part in self._parts])
         return self._stacks
