@@ -208,7 +208,7 @@ def change(snapshot: bytes, **parts: Any) -> bytes:
 
 
 def test_a_snapshot_of_something_else_is_refused() -> None:
-    env = make(BREAKOUT, 2)
+    env = make(BREAKOUT, 2, n_processes=2)
     env.reset()
     play(env, 3)
     good = env.take_snapshot()
@@ -224,6 +224,7 @@ def test_a_snapshot_of_something_else_is_refused() -> None:
         with pytest.raises(BadData, match=reason):
             env.restore_snapshot(change(good, **bad))
     env.restore_snapshot(good)
+    env.close()
 
 
 def pids_of(env: AtariVecEnv) -> list[int]:

@@ -66,9 +66,20 @@ class AtariVecEnv(SharedVecEnv):
                 counts = [max(0, min(_AT_ONCE, of.stop - of.start - at)) for of in self._slices]
                 for part, count in zip(self._parts, counts, strict=True):
                     ask(part, at, count)
-                for part, count in zip(self._parts, counts, strict=True):
-                    part.answer()
-                    bar.update(count)
+                self._answers()
+                bar.update(sum(counts))
+
+    def _answers(self) -> list[Any]:
+        """Return what all parts answer; if one cannot, after the others have, so that the next answers are the next."""
+        answers, failures = [], []
+        for part in self._parts:
+            try:
+                answers.append(part.answer())
+            except Exception as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return answers
 
     def _seeds_of(self, of: slice) -> list[tuple[int, int]]:
         return [(self._first_seed, i) for i in range(of.start, of.stop)]
@@ -82,7 +93,7 @@ class AtariVecEnv(SharedVecEnv):
         for part, of in zip(self._parts, self._slices, strict=True):
             part.ask("start", self._seeds_of(of) if seeded else None)
         self._stacks = np.zeros_like(self._stacks)
-        self._stacks[:, -1] = np.concatenate([part.answer() for part in self._parts])
+        self._stacks[:, -1] = np.concatenate(self._answers())
         return self._stacks
 
     def step_async(self, actions: NDArray[Any]) -> None:
@@ -90,7 +101,7 @@ class AtariVecEnv(SharedVecEnv):
             part.ask("step", np.asarray(actions)[of])
 
     def step_wait(self) -> VecEnvStepReturn:
-        parts: list[Steps] = [part.answer() for part in self._parts]
+        parts: list[Steps] = self._answers()
         ends, rewards = np.concatenate([part.ends for part in parts]), np.concatenate([part.rewards for part in parts])
         stacks = np.empty_like(self._stacks)  # not in place: who has the last observations may keep them
         stacks[:, :-1] = self._stacks[:, 1:]
@@ -116,7 +127,7 @@ class AtariVecEnv(SharedVecEnv):
         """Return what it takes to bring the games to where they are."""
         for part in self._parts:
             part.ask("progress")
-        games: list[Progress] = [game for part in self._parts for game in part.answer()]
+        games: list[Progress] = list(itertools.chain.from_iterable(self._answers()))
         return to_bytes(
             {
                 "seed": self._first_seed,
