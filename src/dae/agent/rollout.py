@@ -1,9 +1,8 @@
 """What the actors saw and did between two updates: storage, and the order it is read in. It does no mathematics."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -197,20 +196,16 @@ class Rollout:
         fit into `batch_size`; if not even one fits, in rows of that many steps.
         """
         if batching == "steps":
-            for chosen in torch.split(self._shuffled(self.n_envs * self.n_steps), batch_size):
-                yield self._batch(partial(_pick_steps, chosen=chosen), flat=True)
+            for frames in torch.split(self._shuffled(self.n_envs * self.n_steps), batch_size):
+                yield self._batch(frames)
             return
         length = min(row_length or self.n_steps, self.n_steps, batch_size)
-        if length == self.n_steps:
-            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // length):
-                yield self._batch(partial(torch.index_select, dim=0, index=chosen))
-            return
-        whole = self.n_steps // length * length
-        for chosen in torch.split(self._shuffled(self.n_envs * (whole // length)), batch_size // length):
-            yield self._batch(partial(_pick_pieces, whole=whole, length=length, chosen=chosen))
-        if whole < self.n_steps:
-            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // (self.n_steps - whole)):
-                yield self._batch(partial(_pick_ends, start=whole, chosen=chosen))
+        pieces, rest = divmod(self.n_steps, length)
+        for chosen in torch.split(self._shuffled(self.n_envs * pieces), batch_size // length):
+            yield self._batch(_rows(chosen // pieces * self.n_steps + chosen % pieces * length, length))
+        if rest:
+            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // rest):
+                yield self._batch(_rows(chosen * self.n_steps + pieces * length, rest))
 
     def segments(self, batch_size: int, *, drop_last: bool = False) -> Iterator[Batch]:
         """Go through the rollout by segments, the stretches between episode ends, in random order and never cut.
@@ -231,27 +226,24 @@ class Rollout:
         ends = lengths.cumsum()
         frames = torch.from_numpy(np.repeat(starts - (ends - lengths), lengths) + np.arange(total)).to(self.device)
         for chosen in torch.split(frames[: sum(sizes)], sizes):
-            select = partial(_pick_row, chosen=chosen)
-            yield replace(self._batch(select), truncated=select(truncated))
+            row = chosen.unsqueeze(0)
+            yield replace(self._batch(row), truncated=_pick(truncated, row))
 
     def _shuffled(self, count: int) -> Tensor:
         return torch.from_numpy(_permutation(count)).to(self.device, non_blocking=True)
 
-    def _batch(self, select: Callable[[Tensor], Tensor], flat: bool = False) -> Batch:
-        def per_frame(stored: Tensor) -> Tensor:
-            return select(stored) if flat else select(stored).flatten(0, 1)
-
-        def per_step(stored: Tensor | None) -> Tensor | None:
-            return None if stored is None else select(stored)
-
+    def _batch(self, frames: Tensor) -> Batch:
+        """Read frames, which are counted along the rows: (N,) or rows of them, (B, T)."""
+        flat = frames.flatten()
         observations: PyTorchObs = (
-            {name: per_frame(part) for name, part in self.observations.items()}
+            {name: _pick(part, flat) for name, part in self.observations.items()}
             if isinstance(self.observations, dict)
-            else per_frame(self.observations)
+            else _pick(self.observations, flat)
         )
-        steps = {name: per_step(getattr(self, name)) for name in _PER_STEP}
-        masks = None if self.masks is None else per_frame(self.masks)
-        return Batch(observations, per_frame(self.actions), **steps, masks=masks)  # type: ignore[arg-type]
+        per_step = {name: getattr(self, name) for name in _PER_STEP}
+        steps = {name: None if stored is None else _pick(stored, frames) for name, stored in per_step.items()}
+        masks = None if self.masks is None else _pick(self.masks, flat)
+        return Batch(observations, _pick(self.actions, flat), **steps, masks=masks)  # type: ignore[arg-type]
 
 
 def require_memory(what: str, size: int) -> None:
@@ -269,24 +261,14 @@ def ends_of(data: Rollout | Batch) -> dict[str, Tensor]:
     return {"bootstrap": data.bootstrap, "terminated": data.terminated, "truncated": data.truncated}
 
 
-def _pick_steps(stored: Tensor, chosen: Tensor) -> Tensor:
-    return stored.flatten(0, 1).index_select(0, chosen)
+def _rows(starts: Tensor, length: int) -> Tensor:
+    """Return rows of frames that follow each other."""
+    return starts.unsqueeze(1) + torch.arange(length, device=starts.device)
 
 
-def _pick_row(stored: Tensor, chosen: Tensor) -> Tensor:
-    """Pick steps as one row."""
-    return _pick_steps(stored, chosen).unsqueeze(0)
-
-
-def _pick_pieces(stored: Tensor, whole: int, length: int, chosen: Tensor) -> Tensor:
-    """Cut the rows into pieces of `length` steps and pick some."""
-    pieces = stored[:, :whole].reshape(-1, length, *stored.shape[2:])
-    return pieces.index_select(0, chosen)
-
-
-def _pick_ends(stored: Tensor, start: int, chosen: Tensor) -> Tensor:
-    """Pick what is left of some rows behind the last whole piece."""
-    return stored[:, start:].index_select(0, chosen)
+def _pick(stored: Tensor, frames: Tensor) -> Tensor:
+    """Pick frames out of (B, T, …), which is not copied for it."""
+    return stored.flatten(0, 1).index_select(0, frames.flatten()).view(*frames.shape, *stored.shape[2:])
 
 
 def _full_sizes(lengths: NDArray[np.int64], least: int) -> list[int]:
