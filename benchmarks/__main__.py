@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-BENCHMARKS = ["scan", "losses", "minatar", "agent", "checkpoints", "synthetic", "sweep", "report"]
+BENCHMARKS = ["scan", "losses", "minatar", "agent", "rollout", "checkpoints", "synthetic", "sweep", "report"]
 
 if __name__ == "__main__":
     chosen = sys.argv[1:] or BENCHMARKS

@@ -23,6 +23,7 @@ from dae.agent.actions import Choices, require_masks
 from dae.agent.allocator import keep_freed_memory
 from dae.agent.copies import copy_observations
 from dae.agent.estimators import AdvantageEstimator, make_estimator
+from dae.agent.frames import stack_size
 from dae.agent.policy import (
     CnnPolicy,
     CriticHeadMixin,
@@ -192,6 +193,7 @@ class PPOInterface(SafeSaving, stable_baselines3.PPO):
             self.action_space,
             self.device,
             has_head=self.estimator.head is not None,
+            n_stack=stack_size(self.env),
         )
         kind, arguments = self._network
         self.policy = kind(self.observation_space, self.action_space, self.lr_schedule, **arguments).to(self.device)

@@ -23,6 +23,7 @@ from dae.agent.finite import (
     require_finite,
     require_finite_observations,
 )
+from dae.agent.frames import stack_size
 from dae.agent.interface import PPOInterface
 from dae.agent.policy import Acted, Heads, acts_in_its_own_way
 from dae.agent.rollout import Batch, Rollout, ends_of
@@ -58,7 +59,7 @@ class PPO(PPOInterface):
         """Let all actors play `n_rollout_steps` steps with the current policy."""
         assert self._last_obs is not None, "No previous observation was provided"
         self.policy.set_training_mode(False)
-        rollout_buffer.reset()
+        rollout_buffer.reset(stack_size(env))
         n_steps = 0
         if self.use_sde:
             self.policy.reset_noise(env.num_envs)

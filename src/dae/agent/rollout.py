@@ -1,9 +1,8 @@
 """What the actors saw and did between two updates: storage, and the order it is read in. It does no mathematics."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs
 from torch import Tensor
 
 from dae.agent.actions import Choices
+from dae.agent.frames import FrameStore
 from dae.agent.policy import Acted
 from dae.catalog import Batching
 from dae.errors import InvalidValue
@@ -51,6 +51,7 @@ _STORED = tuple(field.name for field in fields(Batch) if field.name not in ("obs
 class Rollout:
     """T steps of B actors, one contiguous row per actor, observations in their own dtype.
 
+    Observations that are stacks of `n_stack` frames along the first axis are stored as single frames.
     `bootstrap[b, t]` is the value, when the actor acted, of the true state after step t.
     """
 
@@ -63,31 +64,43 @@ class Rollout:
         device: torch.device,
         *,
         has_head: bool = False,
+        n_stack: int = 1,
     ) -> None:
-        self.n_steps, self.n_envs, self.device = n_steps, n_envs, device
+        self.n_steps, self.n_envs, self.n_stack, self.device = n_steps, n_envs, n_stack, device
         self._observation_space, self._action_space, self._has_head = observation_space, action_space, has_head
         self._forget()
         if n_steps * n_envs >= 2**53:  # far more than tensors can have
             raise self._too_large
-        self._allocate(torch.device("meta"))  # sizes only: memory is taken when something is stored
-        if device.type == "cpu":
+        self._measure()
+
+    def _measure(self) -> None:
+        """Find out the sizes alone, and refuse what does not fit; memory is taken when something is stored."""
+        self._allocate(torch.device("meta"))
+        if self.device.type == "cpu":
             require_memory(self._size, self.nbytes)
 
     def _allocate(self, device: torch.device) -> None:
+        try:
+            self._take_memory(device)
+        except (RuntimeError, MemoryError, OverflowError) as error:
+            raise self._too_large from error
+
+    def _take_memory(self, device: torch.device) -> None:
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-            try:
-                return torch.zeros(self.n_envs, self.n_steps, *shape, dtype=dtype, device=device)
-            except (RuntimeError, MemoryError, OverflowError) as error:
-                raise self._too_large from error
+            return torch.zeros(self.n_envs, self.n_steps, *shape, dtype=dtype, device=device)
 
         def like(space: spaces.Space[Any]) -> Tensor:
             assert space.shape is not None
             return zeros(*space.shape, dtype=torch.from_numpy(np.zeros(0, space.dtype)).dtype)
 
         seen = self._observation_space
-        self.observations: PyTorchObs = (
-            {name: like(space) for name, space in seen.items()} if isinstance(seen, spaces.Dict) else like(seen)
-        )
+        self.observations: PyTorchObs | FrameStore
+        if isinstance(seen, spaces.Dict):
+            self.observations = {name: like(space) for name, space in seen.items()}
+        elif isinstance(seen, spaces.Box) and self.n_stack > 1:
+            self.observations = FrameStore(self.n_envs, self.n_steps, self.n_stack, seen, device)
+        else:
+            self.observations = like(seen)
         discrete = isinstance(self._action_space, spaces.Discrete)
         # As in Stable-Baselines3, actions that are not one number are stored as floats: some distributions need that.
         self.actions = like(self._action_space) if discrete else zeros(*(self._action_space.shape or ()))
@@ -107,35 +120,54 @@ class Rollout:
 
     @property
     def nbytes(self) -> int:
-        return sum(tensor.nbytes for tensor in self.tensors.values())
+        """The memory that it takes, or will take: with single frames, as much as stacks need that are only shifted."""
+        seen = self.observations
+        parts = [seen] if isinstance(seen, FrameStore) else self._parts_of(seen).values()
+        return sum(stored.nbytes for stored in (*parts, *self._stored.values()))
 
     @property
     def tensors(self) -> dict[str, Tensor]:
         """All that is stored, by name; what an estimator prepares is not part of it."""
-        seen = self.observations if isinstance(self.observations, dict) else {"": self.observations}
-        observations = {f"observations.{name}": part for name, part in seen.items()}
+        return self._parts_of(self.observations) | self._stored
+
+    @staticmethod
+    def _parts_of(seen: PyTorchObs | FrameStore) -> dict[str, Tensor]:
+        if isinstance(seen, FrameStore):
+            return {"frames": seen.frames, "stacks": seen.index}
+        return {f"observations.{name}": part for name, part in (seen if isinstance(seen, dict) else {"": seen}).items()}
+
+    @property
+    def _stored(self) -> dict[str, Tensor]:
         rest = {name: getattr(self, name) for name in _STORED}
-        return observations | {name: tensor for name, tensor in rest.items() if tensor is not None}
+        return {name: tensor for name, tensor in rest.items() if tensor is not None}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Store what another rollout of this size held."""
         self.reset()
         if "masks" in tensors:
             self._make_masks(tensors["masks"].shape[2:])
-        own = self.tensors
-        if {name: (t.shape, t.dtype) for name, t in tensors.items()} != {
+        own, given = self.tensors, dict(tensors)
+        if isinstance(self.observations, FrameStore) and {"frames", "stacks"} <= given.keys():
+            self.observations.restore(given.pop("frames"), given.pop("stacks"))
+            own = self._stored
+        if {name: (t.shape, t.dtype) for name, t in given.items()} != {
             name: (t.shape, t.dtype) for name, t in own.items()
         }:
             raise InvalidValue("it is a rollout of another size")
-        for name, tensor in tensors.items():
+        for name, tensor in given.items():
             own[name].copy_(tensor)
         self.position = self.n_steps
 
-    def reset(self) -> None:
-        """Forget what was stored."""
+    def reset(self, n_stack: int | None = None) -> None:
+        """Forget what was stored, and prepare for stacks of `n_stack` frames, or of as many as before."""
         self._forget()
+        if n_stack is not None and n_stack != self.n_stack:
+            self.n_stack = n_stack
+            self._measure()
         if self.rewards.is_meta:
             self._allocate(self.device)
+        elif isinstance(self.observations, FrameStore):
+            self.observations.forget()
 
     def _forget(self) -> None:
         self.position = 0
@@ -149,12 +181,13 @@ class Rollout:
 
     def add_observations(self, observations: PyTorchObs) -> None:
         """Store what all actors see before their next step, which `add` completes."""
-        if isinstance(observations, dict):
-            assert isinstance(self.observations, dict)
-            for name, part in observations.items():
-                self.observations[name][:, self.position] = part
-        else:
-            self.observations[:, self.position] = observations  # type: ignore[index]
+        if isinstance(self.observations, FrameStore):
+            assert isinstance(observations, Tensor)
+            self.observations.store(self.position, observations)
+            return
+        stored, given = self._parts_of(self.observations), self._parts_of(observations)
+        for name, part in given.items():
+            stored[name][:, self.position] = part
 
     def add(
         self,
@@ -197,20 +230,16 @@ class Rollout:
         fit into `batch_size`; if not even one fits, in rows of that many steps.
         """
         if batching == "steps":
-            for chosen in torch.split(self._shuffled(self.n_envs * self.n_steps), batch_size):
-                yield self._batch(partial(_pick_steps, chosen=chosen), flat=True)
+            for frames in torch.split(self._shuffled(self.n_envs * self.n_steps), batch_size):
+                yield self._batch(frames)
             return
         length = min(row_length or self.n_steps, self.n_steps, batch_size)
-        if length == self.n_steps:
-            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // length):
-                yield self._batch(partial(torch.index_select, dim=0, index=chosen))
-            return
-        whole = self.n_steps // length * length
-        for chosen in torch.split(self._shuffled(self.n_envs * (whole // length)), batch_size // length):
-            yield self._batch(partial(_pick_pieces, whole=whole, length=length, chosen=chosen))
-        if whole < self.n_steps:
-            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // (self.n_steps - whole)):
-                yield self._batch(partial(_pick_ends, start=whole, chosen=chosen))
+        pieces, rest = divmod(self.n_steps, length)
+        for chosen in torch.split(self._shuffled(self.n_envs * pieces), batch_size // length):
+            yield self._batch(_rows(chosen // pieces * self.n_steps + chosen % pieces * length, length))
+        if rest:
+            for chosen in torch.split(self._shuffled(self.n_envs), batch_size // rest):
+                yield self._batch(_rows(chosen * self.n_steps + pieces * length, rest))
 
     def segments(self, batch_size: int, *, drop_last: bool = False) -> Iterator[Batch]:
         """Go through the rollout by segments, the stretches between episode ends, in random order and never cut.
@@ -231,27 +260,27 @@ class Rollout:
         ends = lengths.cumsum()
         frames = torch.from_numpy(np.repeat(starts - (ends - lengths), lengths) + np.arange(total)).to(self.device)
         for chosen in torch.split(frames[: sum(sizes)], sizes):
-            select = partial(_pick_row, chosen=chosen)
-            yield replace(self._batch(select), truncated=select(truncated))
+            row = chosen.unsqueeze(0)
+            yield replace(self._batch(row), truncated=_pick(truncated, row))
 
     def _shuffled(self, count: int) -> Tensor:
         return torch.from_numpy(_permutation(count)).to(self.device, non_blocking=True)
 
-    def _batch(self, select: Callable[[Tensor], Tensor], flat: bool = False) -> Batch:
-        def per_frame(stored: Tensor) -> Tensor:
-            return select(stored) if flat else select(stored).flatten(0, 1)
-
-        def per_step(stored: Tensor | None) -> Tensor | None:
-            return None if stored is None else select(stored)
-
-        observations: PyTorchObs = (
-            {name: per_frame(part) for name, part in self.observations.items()}
-            if isinstance(self.observations, dict)
-            else per_frame(self.observations)
-        )
-        steps = {name: per_step(getattr(self, name)) for name in _PER_STEP}
-        masks = None if self.masks is None else per_frame(self.masks)
-        return Batch(observations, per_frame(self.actions), **steps, masks=masks)  # type: ignore[arg-type]
+    def _batch(self, frames: Tensor) -> Batch:
+        """Read frames, which are counted along the rows: (N,) or rows of them, (B, T)."""
+        flat = frames.flatten()
+        seen = self.observations
+        observations: PyTorchObs
+        if isinstance(seen, FrameStore):
+            observations = seen.stacked(_pick(seen.index, flat))
+        elif isinstance(seen, dict):
+            observations = {name: _pick(part, flat) for name, part in seen.items()}
+        else:
+            observations = _pick(seen, flat)
+        per_step = {name: getattr(self, name) for name in _PER_STEP}
+        steps = {name: None if stored is None else _pick(stored, frames) for name, stored in per_step.items()}
+        masks = None if self.masks is None else _pick(self.masks, flat)
+        return Batch(observations, _pick(self.actions, flat), **steps, masks=masks)  # type: ignore[arg-type]
 
 
 def require_memory(what: str, size: int) -> None:
@@ -269,24 +298,14 @@ def ends_of(data: Rollout | Batch) -> dict[str, Tensor]:
     return {"bootstrap": data.bootstrap, "terminated": data.terminated, "truncated": data.truncated}
 
 
-def _pick_steps(stored: Tensor, chosen: Tensor) -> Tensor:
-    return stored.flatten(0, 1).index_select(0, chosen)
+def _rows(starts: Tensor, length: int) -> Tensor:
+    """Return rows of frames that follow each other."""
+    return starts.unsqueeze(1) + torch.arange(length, device=starts.device)
 
 
-def _pick_row(stored: Tensor, chosen: Tensor) -> Tensor:
-    """Pick steps as one row."""
-    return _pick_steps(stored, chosen).unsqueeze(0)
-
-
-def _pick_pieces(stored: Tensor, whole: int, length: int, chosen: Tensor) -> Tensor:
-    """Cut the rows into pieces of `length` steps and pick some."""
-    pieces = stored[:, :whole].reshape(-1, length, *stored.shape[2:])
-    return pieces.index_select(0, chosen)
-
-
-def _pick_ends(stored: Tensor, start: int, chosen: Tensor) -> Tensor:
-    """Pick what is left of some rows behind the last whole piece."""
-    return stored[:, start:].index_select(0, chosen)
+def _pick(stored: Tensor, frames: Tensor) -> Tensor:
+    """Pick frames out of (B, T, …), which is not copied for it."""
+    return stored.flatten(0, 1).index_select(0, frames.flatten()).view(*frames.shape, *stored.shape[2:])
 
 
 def _full_sizes(lengths: NDArray[np.int64], least: int) -> list[int]:

@@ -1,5 +1,6 @@
 """From settings to an environment and an agent."""
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO, networks
+from dae.agent.frames import stack_size
 from dae.agent.reference import ReferencePPO
 from dae.agent.rollout import Rollout, require_memory
 from dae.agent.settings import check_observations, falling
@@ -47,16 +49,24 @@ def make_env(settings: RunSettings) -> VecEnv:
     So are numbers of actors whose rollouts do not fit into memory: one environment shows how large they would be.
     """
     require_device(settings.device)
-    one = make_vec_env(settings.env, 1, settings.seed, **settings.env_options)
-    seen, actions, info = one.observation_space, one.action_space, describe(settings.advantage)
-    one.close()
-    if not info.accepts(actions):
-        raise UserError(
-            f"{settings.env} has the actions {actions}, and advantage {settings.advantage!r} needs "
-            f"{' or '.join(info.action_spaces)} ones, because it sums over all of them; use --advantage gae"
+    with contextlib.closing(make_vec_env(settings.env, 1, settings.seed, **settings.env_options)) as one:
+        actions, info = one.action_space, describe(settings.advantage)
+        if not info.accepts(actions):
+            raise UserError(
+                f"{settings.env} has the actions {actions}, and advantage {settings.advantage!r} needs "
+                f"{' or '.join(info.action_spaces)} ones, because it sums over all of them; use --advantage gae"
+            )
+        check_observations(one.observation_space)
+        shown = PPO._wrap_env(one)  # as the agent sees it
+        rollout = Rollout(
+            settings.steps,
+            settings.actors,
+            shown.observation_space,
+            actions,
+            torch.device("cpu"),
+            has_head=True,
+            n_stack=stack_size(shown),
         )
-    check_observations(seen)
-    rollout = Rollout(settings.steps, settings.actors, seen, actions, torch.device("cpu"), has_head=True)
     what = f"a rollout of {plural(settings.steps, 'step')} x {plural(settings.actors, 'environment')}"
     require_memory(what, rollout.nbytes + settings.actors * settings.family.bytes_per_env)
     return normalized(settings, make_vec_env(settings.env, settings.actors, settings.seed, **settings.env_options))
