@@ -57,6 +57,7 @@ class Checkpointer:
         if too_long and parallel.size() == 1 and isinstance(rollout, Rollout) and rollout.nbytes <= _LARGEST_ROLLOUT:
             self.take(pending=True)
             self.save()
+            self._latest = None  # a rollout is large, and a signal during the update would only write it again
 
     def take(self, *, pending: bool = False) -> None:
         """Take the state as it is now; `pending` if an update is to come."""
