@@ -171,7 +171,7 @@ def test_settings_that_cannot_work_are_refused(arguments: dict[str, Any], messag
 
 
 def test_a_minibatch_that_is_no_multiple_of_a_row_is_announced() -> None:
-    with pytest.warns(UserWarning, match="batch_size=24 is not a multiple of rows of 16 steps.*have 16 frames"):
+    with pytest.warns(UserWarning, match="batch_size=24 is not a multiple of rows of 16 steps.*have 16 steps"):
         dae.PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=24, row_length=None)
 
 
@@ -322,7 +322,7 @@ def test_a_step_that_is_too_large_is_told_and_nothing_is_saved(tmp_path: Path) -
     """The gradient is finite, and the weights after the step are not."""
     envs = make_vec_env(lambda: Known([[0.0, 1.0]] * 6), 4, seed=0)
     model = dae.PPO("MlpPolicy", envs, learning_rate=1e38, **SMALL)
-    with pytest.raises(dae.agent.NotFiniteError, match="the weights are not finite after the update at 64 frames"):
+    with pytest.raises(dae.agent.NotFiniteError, match="the weights are not finite after the update at 64 steps"):
         model.learn(1024)
     with pytest.raises(dae.agent.NotFiniteError, match="the agent is not saved"):
         model.save(tmp_path / "agent")
@@ -398,7 +398,7 @@ def test_a_vector_environment_may_use_one_array_for_all_observations() -> None:
 
 def test_an_exploding_loss_leaves_the_weights_finite() -> None:
     model = dae.PPO("MlpPolicy", make_vec_env(lambda: Known([[1e38, 3e38]]), 4, seed=0), **SMALL)
-    with pytest.raises(dae.agent.NotFiniteError, match="not finite in the update after 64 frames"):
+    with pytest.raises(dae.agent.NotFiniteError, match="not finite in the update after 64 steps"):
         model.learn(1024)
     assert all(torch.isfinite(parameter).all() for parameter in model.policy.parameters())
 
@@ -548,7 +548,7 @@ def test_what_is_no_environment_is_refused_in_one_line(env: Any) -> None:
 
 
 def test_warnings_about_minibatches_point_to_where_the_agent_is_made() -> None:
-    with pytest.warns(UserWarning, match="does not divide the 100 frames") as told:
+    with pytest.warns(UserWarning, match="does not divide the 100 steps") as told:
         dae.PPO("MlpPolicy", "CartPole-v1", n_steps=100, batch_size=64)
     assert told[0].filename == __file__
     dae.PPO("MlpPolicy", "CartPole-v1", n_steps=100, batch_size=64, minibatches="segments", correction=0)
