@@ -93,6 +93,6 @@ def test_a_measured_speed_is_that_of_a_whole_iteration(
     words = ["--advantage", "gae", "--implementation", "dae" if agent is dae.PPO else "sb3"]
     words += ["--actors", "64", "--steps", str(steps), "--epochs", "4", "--threads", "0"]
     config = small(tmp_path, *words, of=CARTPOLE)
-    frames = 64 * steps
-    expected = frames / (steps * SECONDS_OF_A_STEP + 4 * frames / config.batch_size * SECONDS_OF_A_MINIBATCH)
+    collected = 64 * steps
+    expected = collected / (steps * SECONDS_OF_A_STEP + 4 * collected / config.batch_size * SECONDS_OF_A_MINIBATCH)
     assert 0.7 * expected < measuring.measured_speed(config, 0.2) < 1.05 * expected
