@@ -155,6 +155,11 @@ def recorded_speeds(root: Path) -> dict[Kind, float]:
 
 
 def _in_words(seconds: float) -> str:
+    """Say how long something takes.
+
+    >>> _in_words(90), _in_words(3 * 3_600), _in_words(1e9)
+    ('90 seconds', '3.0 hours', '31.7 years')
+    """
     for unit, size in (("years", 31_557_600), ("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
