@@ -19,7 +19,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
 from stable_baselines3.dqn.policies import DQNPolicy
 
 import dae
-from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
 from dae.agent.settings import falling
 from dae.hyperparameters import PPOOptions
 from tests.agent.worlds import Delayed, Known, Spaces
@@ -419,73 +418,6 @@ def test_credit_is_centred_under_the_current_policy(advantage: str) -> None:
 def test_credit_of_gae_is_refused() -> None:
     with pytest.raises(ValueError, match="does not model the advantages of all actions"):
         dae.PPO("MlpPolicy", cartpole(), advantage="gae").advantages(np.zeros((1, 4), np.float32))
-
-
-NETWORKS = [
-    (MinAtarCNN, {}, (4, 10, 10), 4 * 32 * 9 + 32 + 32 * 32 * 9 + 32 + 1152 * 256 + 256, 256),
-    (MinAtarCNN, {"width": 4}, (4, 10, 10), 4 * 128 * 9 + 128 + 128 * 128 * 9 + 128 + 4608 * 1024 + 1024, 1024),
-    (AtariCNN, {}, (4, 84, 84), 4 * 32 * 64 + 32 + 32 * 32 * 16 + 32 + 32 * 32 * 9 + 32 + 49 * 32 * 512 + 512, 512),
-    (
-        AtariCNN,
-        {"channels": "code"},
-        (4, 84, 84),
-        4 * 32 * 64 + 32 + 32 * 64 * 16 + 64 + 64 * 64 * 9 + 64 + 49 * 64 * 512 + 512,
-        512,
-    ),
-    (
-        AtariCNN,
-        {"channels": "code", "width": 2},
-        (4, 84, 84),
-        4 * 64 * 64 + 64 + 64 * 128 * 16 + 128 + 128 * 128 * 9 + 128 + 49 * 128 * 1024 + 1024,
-        1024,
-    ),
-]
-
-
-@pytest.mark.parametrize(("network", "options", "shape", "parameters", "features"), NETWORKS)
-def test_networks_have_the_papers_sizes(network: Any, options: Any, shape: Any, parameters: int, features: int) -> None:
-    built = network(spaces.Box(0, 255, shape, np.uint8), **options)
-    assert sum(p.numel() for p in built.parameters()) == parameters
-    assert built(torch.zeros(2, *shape)).shape == (2, features)
-
-
-def test_the_deep_network_starts_without_its_residual_branches() -> None:
-    network = ImpalaCNN(spaces.Box(0, 255, (4, 84, 84), np.uint8))
-    convolutions = [m for m in network.modules() if isinstance(m, torch.nn.Conv2d)]
-    assert [m.out_channels for m in convolutions] == [64] * 5 + [128] * 5 + [128] * 5
-    assert network.features_dim == 512
-    x = torch.rand(1, 4, 84, 84, generator=torch.Generator().manual_seed(0))
-    before = network(x)
-    for name, parameter in network.named_parameters():
-        if "branch" in name:
-            torch.nn.init.normal_(parameter)
-    assert torch.equal(network(x), before)
-    scales = [p for name, p in network.named_parameters() if name.endswith("scale")]
-    assert len(scales) == 6
-    assert all(p.ndim == 0 for p in scales)
-
-
-def test_networks_refuse_what_they_cannot_take() -> None:
-    with pytest.raises(ValueError, match="needs observations of shape"):
-        MinAtarCNN(spaces.Box(0, 1, (4,)))
-    with pytest.raises(ValueError, match="width is 0"):
-        MinAtarCNN(spaces.Box(0, 1, (4, 10, 10)), width=0)
-    with pytest.raises(ValueError, match="channels='big' is not known"):
-        AtariCNN(spaces.Box(0, 1, (4, 84, 84)), channels="big")
-
-
-def test_heads_have_the_papers_gains_and_sit_on_the_trunk() -> None:
-    policy = dae.PPO("CnnPolicy", dae.make_vec_env("MinAtar/Seaquest-v1", 4)).policy
-    assert isinstance(policy.features_extractor, MinAtarCNN)
-    assert [tuple(m.weight.shape) for m in (policy.action_net, policy.value_net, policy.critic_net)] == [
-        (6, 256),
-        (1, 256),
-        (6, 256),
-    ]
-    for module, gain in ((policy.action_net, 0.01), (policy.value_net, 1.0), (policy.critic_net, 0.1)):
-        singular = torch.linalg.svdvals(module.weight)
-        torch.testing.assert_close(singular, torch.full_like(singular, gain))
-        assert (module.bias == 0).all()
 
 
 QUICK: dict[str, Any] = {
