@@ -47,7 +47,7 @@ def load_from_sb3(
         check_for_correct_spaces(env, data["observation_space"], data["action_space"])
     settings = {name: data[name] for name in _ARGUMENTS if name in data} | kwargs
     if "policy_kwargs" in settings:
-        settings["policy_kwargs"] = name_channels(settings["policy_kwargs"], weights["policy"])
+        settings["policy_kwargs"] = name_channels(settings["policy_kwargs"], weights["policy"])  # type: ignore[arg-type]
     given = settings.pop("advantage", (custom_objects or {}).get("advantage"))
     advantage = given or choose_estimator(data["action_space"], data["policy_class"], settings.get("clip_range_vf"))
     model = cls(data["policy_class"], env, advantage=advantage, device=device, _init_setup_model=False, **settings)  # type: ignore[call-arg]
