@@ -10,6 +10,7 @@ import pytest
 
 import dae
 from dae.cli import main
+from dae.experiments.config import parse
 from dae.runs import RunFolder, State
 
 DATA = Path(__file__).parent / "data"
@@ -46,6 +47,14 @@ def test_a_run_of_an_earlier_version_is_listed_resumed_and_reported(
     assert folder.read_status().frames == 320
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "report")]) == 0
     assert "1 run in 1 group of seeds" in capsys.readouterr().out
+
+
+def test_the_command_of_an_earlier_version_has_the_same_settings(old_run: Path) -> None:
+    """Otherwise it would be refused where it should continue, and not be averaged with newer seeds."""
+    stored = json.loads((old_run / "config.json").read_text())["settings"]
+    sizes = ["--frames", "320", "--actors", "2", "--steps", "16", "--batch-size", "32", "--epochs", "1"]
+    now = parse(["CartPole-v1", "--advantage", "indirect", "--preset", "quick", *sizes]).to_json()
+    assert {name: now[name] for name in stored} == stored
 
 
 def test_a_run_that_began_before_a_setting_existed_is_resumed(old_run: Path) -> None:

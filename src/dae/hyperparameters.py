@@ -34,7 +34,7 @@ class SB3Settings:
     batch_size: int = setting(256, COUNT, sb3=64)
     """Frames in a minibatch."""
     epochs: int = setting(6, COUNT, "n_epochs", sb3=10)
-    """Passes over the frames of an update."""
+    """Passes over the steps of an update."""
     learning_rate: float = setting(2.5e-4, NOT_NEGATIVE, scheduled=True, sb3=3e-4)
     """Step size of Adam."""
     clip_range: float = setting(0.1, POSITIVE, scheduled=True, sb3=0.2)

@@ -19,7 +19,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
 from stable_baselines3.dqn.policies import DQNPolicy
 
 import dae
-from dae.agent.networks import AtariCNN, ImpalaCNN, MinAtarCNN
 from dae.agent.settings import falling
 from dae.hyperparameters import PPOOptions
 from tests.agent.worlds import Delayed, Known, Spaces
@@ -171,7 +170,7 @@ def test_settings_that_cannot_work_are_refused(arguments: dict[str, Any], messag
 
 
 def test_a_minibatch_that_is_no_multiple_of_a_row_is_announced() -> None:
-    with pytest.warns(UserWarning, match="batch_size=24 is not a multiple of rows of 16 steps.*have 16 frames"):
+    with pytest.warns(UserWarning, match="batch_size=24 is not a multiple of rows of 16 steps.*have 16 steps"):
         dae.PPO("MlpPolicy", "CartPole-v1", n_steps=16, batch_size=24, row_length=None)
 
 
@@ -322,7 +321,7 @@ def test_a_step_that_is_too_large_is_told_and_nothing_is_saved(tmp_path: Path) -
     """The gradient is finite, and the weights after the step are not."""
     envs = make_vec_env(lambda: Known([[0.0, 1.0]] * 6), 4, seed=0)
     model = dae.PPO("MlpPolicy", envs, learning_rate=1e38, **SMALL)
-    with pytest.raises(dae.agent.NotFiniteError, match="the weights are not finite after the update at 64 frames"):
+    with pytest.raises(dae.agent.NotFiniteError, match="the weights are not finite after the update at 64 steps"):
         model.learn(1024)
     with pytest.raises(dae.agent.NotFiniteError, match="the agent is not saved"):
         model.save(tmp_path / "agent")
@@ -398,7 +397,7 @@ def test_a_vector_environment_may_use_one_array_for_all_observations() -> None:
 
 def test_an_exploding_loss_leaves_the_weights_finite() -> None:
     model = dae.PPO("MlpPolicy", make_vec_env(lambda: Known([[1e38, 3e38]]), 4, seed=0), **SMALL)
-    with pytest.raises(dae.agent.NotFiniteError, match="not finite in the update after 64 frames"):
+    with pytest.raises(dae.agent.NotFiniteError, match="not finite in the update after 64 steps"):
         model.learn(1024)
     assert all(torch.isfinite(parameter).all() for parameter in model.policy.parameters())
 
@@ -419,73 +418,6 @@ def test_credit_is_centred_under_the_current_policy(advantage: str) -> None:
 def test_credit_of_gae_is_refused() -> None:
     with pytest.raises(ValueError, match="does not model the advantages of all actions"):
         dae.PPO("MlpPolicy", cartpole(), advantage="gae").advantages(np.zeros((1, 4), np.float32))
-
-
-NETWORKS = [
-    (MinAtarCNN, {}, (4, 10, 10), 4 * 32 * 9 + 32 + 32 * 32 * 9 + 32 + 1152 * 256 + 256, 256),
-    (MinAtarCNN, {"width": 4}, (4, 10, 10), 4 * 128 * 9 + 128 + 128 * 128 * 9 + 128 + 4608 * 1024 + 1024, 1024),
-    (AtariCNN, {}, (4, 84, 84), 4 * 32 * 64 + 32 + 32 * 32 * 16 + 32 + 32 * 32 * 9 + 32 + 49 * 32 * 512 + 512, 512),
-    (
-        AtariCNN,
-        {"channels": "code"},
-        (4, 84, 84),
-        4 * 32 * 64 + 32 + 32 * 64 * 16 + 64 + 64 * 64 * 9 + 64 + 49 * 64 * 512 + 512,
-        512,
-    ),
-    (
-        AtariCNN,
-        {"channels": "code", "width": 2},
-        (4, 84, 84),
-        4 * 64 * 64 + 64 + 64 * 128 * 16 + 128 + 128 * 128 * 9 + 128 + 49 * 128 * 1024 + 1024,
-        1024,
-    ),
-]
-
-
-@pytest.mark.parametrize(("network", "options", "shape", "parameters", "features"), NETWORKS)
-def test_networks_have_the_papers_sizes(network: Any, options: Any, shape: Any, parameters: int, features: int) -> None:
-    built = network(spaces.Box(0, 255, shape, np.uint8), **options)
-    assert sum(p.numel() for p in built.parameters()) == parameters
-    assert built(torch.zeros(2, *shape)).shape == (2, features)
-
-
-def test_the_deep_network_starts_without_its_residual_branches() -> None:
-    network = ImpalaCNN(spaces.Box(0, 255, (4, 84, 84), np.uint8))
-    convolutions = [m for m in network.modules() if isinstance(m, torch.nn.Conv2d)]
-    assert [m.out_channels for m in convolutions] == [64] * 5 + [128] * 5 + [128] * 5
-    assert network.features_dim == 512
-    x = torch.rand(1, 4, 84, 84, generator=torch.Generator().manual_seed(0))
-    before = network(x)
-    for name, parameter in network.named_parameters():
-        if "branch" in name:
-            torch.nn.init.normal_(parameter)
-    assert torch.equal(network(x), before)
-    scales = [p for name, p in network.named_parameters() if name.endswith("scale")]
-    assert len(scales) == 6
-    assert all(p.ndim == 0 for p in scales)
-
-
-def test_networks_refuse_what_they_cannot_take() -> None:
-    with pytest.raises(ValueError, match="needs observations of shape"):
-        MinAtarCNN(spaces.Box(0, 1, (4,)))
-    with pytest.raises(ValueError, match="width is 0"):
-        MinAtarCNN(spaces.Box(0, 1, (4, 10, 10)), width=0)
-    with pytest.raises(ValueError, match="channels='big' is not known"):
-        AtariCNN(spaces.Box(0, 1, (4, 84, 84)), channels="big")
-
-
-def test_heads_have_the_papers_gains_and_sit_on_the_trunk() -> None:
-    policy = dae.PPO("CnnPolicy", dae.make_vec_env("MinAtar/Seaquest-v1", 4)).policy
-    assert isinstance(policy.features_extractor, MinAtarCNN)
-    assert [tuple(m.weight.shape) for m in (policy.action_net, policy.value_net, policy.critic_net)] == [
-        (6, 256),
-        (1, 256),
-        (6, 256),
-    ]
-    for module, gain in ((policy.action_net, 0.01), (policy.value_net, 1.0), (policy.critic_net, 0.1)):
-        singular = torch.linalg.svdvals(module.weight)
-        torch.testing.assert_close(singular, torch.full_like(singular, gain))
-        assert (module.bias == 0).all()
 
 
 QUICK: dict[str, Any] = {
@@ -548,7 +480,7 @@ def test_what_is_no_environment_is_refused_in_one_line(env: Any) -> None:
 
 
 def test_warnings_about_minibatches_point_to_where_the_agent_is_made() -> None:
-    with pytest.warns(UserWarning, match="does not divide the 100 frames") as told:
+    with pytest.warns(UserWarning, match="does not divide the 100 steps") as told:
         dae.PPO("MlpPolicy", "CartPole-v1", n_steps=100, batch_size=64)
     assert told[0].filename == __file__
     dae.PPO("MlpPolicy", "CartPole-v1", n_steps=100, batch_size=64, minibatches="segments", correction=0)

@@ -178,7 +178,7 @@ def test_a_service_that_ends_is_told_once(capsys: pytest.CaptureFixture[str]) ->
     for step in (1, 2, 3):
         writer.write({"a": step}, {}, step)
     assert capsys.readouterr().err == (
-        "dae: Weights & Biases: the service has ended; from step 2 on nothing is sent to it\n"
+        "dae: Weights & Biases: the service has ended; from frame 2 on nothing is sent to it\n"
     )
 
 

@@ -5,6 +5,7 @@ They are imported when these tests begin and forgotten when they end: no other t
 
 import re
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -12,8 +13,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import dae
 from dae import catalog
@@ -23,8 +26,11 @@ from dae.catalog import colour_of
 from dae.cli import main
 from dae.envs import family as families
 from dae.experiments.config import TrainConfig, parse
+from dae.experiments.sweep import measuring
 from dae.experiments.sweep.config import suites
+from dae.experiments.training.building import make_env
 from dae.experiments.training.run import train
+from dae.report.reading import Result, read_result
 from dae.runs import RunFolder
 from tests.experiments.small import ALWAYS, outcome
 from tests.processes import Fork, has_checkpoint, wait_until
@@ -135,17 +141,74 @@ def test_a_family_trains_and_resumes_exactly(words: list[str], tmp_path: Path) -
     assert outcome(RunFolder(killed.folder)) == outcome(RunFolder(plain.folder))
 
 
-def test_frames_are_counted_as_the_family_counts_them(tmp_path: Path) -> None:
-    """Two frames pass in a step of this family: 800 frames are 400 steps, and episodes are that much longer."""
-    config = toy(tmp_path, "--finishing", "True")
-    assert config.frames == 800
+def test_frames_are_counted_as_the_family_counts_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four frames pass in a step of this family: 4K are 1,000 steps, rounded up to 16 rollouts of 4 x 16 steps."""
+    words = ("--frames", "4K", "--eval-every", "1K", "--eval-episodes", "2", "--advantage", "gae")
+    config = toy(tmp_path / "runs", *words, "--no-finishing")
     assert train(config) == 0
+    assert "4,096 frames (4,000, rounded up to whole iterations) in" in capsys.readouterr().out
     run = dae.load_run(config.folder)
-    assert run.model.num_timesteps == 448  # whole rollouts of 4 x 16 steps
-    assert run.folder.read_status().frames == 896
-    assert run.folder.checkpoints.newest_frames() == 896
-    lengths = run.episodes.lengths.sum()
-    assert lengths * 2 >= 800 > (lengths - run.episodes.lengths[-4:].sum()) * 2, "the finishing phase counts alike"
+    assert run.model.num_timesteps == 1_024
+    status = run.folder.read_status()
+    assert (status.frames, status.total_frames, run.config.frames) == (4_096, 4_000, 4_000)
+    assert run.folder.checkpoints.newest_frames() == 4_096
+
+    assert run.evaluations.frames.tolist() == [1_024, 2_048, 3_072, 4_096], "between iterations, of 256 frames each"
+    assert run.folder.best.newest_frames() in run.evaluations.frames
+    events = EventAccumulator(str(run.folder.tensorboard)).Reload()
+    assert [event.step for event in events.Scalars("eval/mean_reward")] == run.evaluations.frames.tolist()
+    assert [event.step for event in events.Scalars("time/fps")] == [256 * k for k in range(1, 17)]
+
+    ended = run.episodes.frames
+    assert (ended % 16 == 0).all(), "4 actors x 4 frames pass at a time"
+    assert 3_900 < ended[-1] <= 4_096
+    assert 4 * run.episodes.lengths.sum() <= 4_096 < 4 * run.episodes.lengths.sum() + 4 * 4 * 60, (
+        "all but the last ones"
+    )
+    for axis, of_episode in (("frames", ended), ("episodes", 4 * run.episodes.lengths.cumsum())):
+        result = read_result(run.folder, axis)  # type: ignore[arg-type]
+        assert isinstance(result, Result)
+        parts = np.minimum(np.ceil(of_episode / 40).astype(int), 100)  # hundredths of 4,000 frames
+        assert (np.unique(parts) == np.flatnonzero(~np.isnan(result.curve)) + 1).all()
+        assert result.curve[parts[0] - 1] == run.episodes.scores[parts == parts[0]].mean()
+
+    capsys.readouterr()
+    assert main(["runs", str(tmp_path / "runs")]) == 0
+    assert re.search(r"finished +4,096/4,000 +4,096 ", capsys.readouterr().out)
+    longer = parse(["--resume", str(config.folder), "--frames", "6K", "--no-pictures", "--threads", "1"])
+    assert train(longer) == 0
+    assert "is extended from 4,000 to 6,000 frames; learning rate" in (told := capsys.readouterr()).err
+    assert "continuing at 4,096 frames" in told.out
+    assert dae.load_run(config.folder).model.num_timesteps == 1_536
+
+
+def test_the_finishing_phase_counts_frames_as_the_family_does(tmp_path: Path) -> None:
+    config = toy(tmp_path)
+    assert train(config) == 0
+    lengths = 4 * dae.load_run(config.folder).episodes.lengths
+    assert config.frames == 1_600
+    assert lengths.sum() >= 1_600 > lengths.sum() - lengths[-4:].sum()
+
+
+def test_one_rollout_is_told_in_frames(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(toy(tmp_path, "--frames", "256", "--no-finishing")) == 0
+    assert "256 frames are one rollout (16 steps x 4 actors x 4 frames), within which" in capsys.readouterr().err
+    assert train(toy(tmp_path / "more", "--frames", "257", "--no-finishing")) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_speed_is_estimated_in_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 4 actors whose steps take 10 ms: 4 x 4 frames each time."""
+
+    def slow_env(config: TrainConfig) -> Any:
+        env = make_env(config)
+        step = env.step
+        env.step = lambda actions: (time.sleep(0.01), step(actions))[1]  # type: ignore[func-returns-value, method-assign]
+        return env
+
+    monkeypatch.setattr(measuring, "make_env", slow_env)
+    monkeypatch.setattr(dae.PPO, "train", lambda model: None)
+    assert 0.7 * 1_600 < measuring.measured_speed(toy(tmp_path), 0.2) < 1.05 * 1_600
 
 
 def test_a_family_plays_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,13 +219,13 @@ def test_a_family_plays_and_reports(tmp_path: Path, capsys: pytest.CaptureFixtur
     folder = toy(tmp_path / "runs", "--advantage", "running-mean").folder
     assert main(["play", str(folder), "--episodes", "3"]) == 0
     told = capsys.readouterr().out
-    assert "Toy/Walk-v0, 896 frames of training, 3 stochastic episodes: " in told
+    assert "Toy/Walk-v0, 1,792 frames of training, 3 stochastic episodes: " in told
     assert re.search(r"an episode \(\d+ steps?, score .*\.gif", told)
     assert list((folder / "play").glob("*.gif"))
 
     assert main(["report", str(tmp_path / "runs"), "--out", str(tmp_path / "report")]) == 0
     told = capsys.readouterr().out
-    assert "Toy worlds: 800 of 4K frames, 2 of 3 seeds, 1 of 2 environments" in told
+    assert "Toy worlds: 1.6K of 8K frames, 2 of 3 seeds, 1 of 2 environments" in told
     page = (tmp_path / "report" / "index.html").read_text()
     assert '<section id="toy"><h2>Toy worlds</h2>' in page
     assert "Running mean over GAE, baseline" in page

@@ -48,12 +48,12 @@ class Toy(Family):
     name = "toy"
     label = "Toy worlds"
     prefix = "Toy/"
-    protocol = Protocol(("Toy/Walk-v0", "Toy/Run-v0"), frames=4_000, seeds=3)
+    protocol = Protocol(("Toy/Walk-v0", "Toy/Run-v0"), frames=8_000, seeds=3)
     presets = {  # noqa: RUF012
-        "paper": {"frames": 4_000, "actors": 4},
-        "tiny": {"frames": 800, "actors": 4, "steps": 16, "batch_size": 64},
+        "paper": {"frames": 8_000, "actors": 4},
+        "tiny": {"frames": 1_600, "actors": 4, "steps": 16, "batch_size": 64},
     }
-    frames_per_step = 2
+    frames_per_step = 4
     network_names = ("baseline",)
 
     def require_known(self, env_id: str) -> None:

@@ -10,6 +10,7 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import check_for_correct_spaces
 
 from dae.agent.agent_file import Path
+from dae.agent.networks import name_channels
 from dae.agent.settings import choose_estimator
 from dae.errors import InvalidValue, one_line
 from dae.hyperparameters import SB3Settings, argument_of
@@ -45,6 +46,8 @@ def load_from_sb3(
         env = cls._wrap_env(env, data.get("verbose", 0))
         check_for_correct_spaces(env, data["observation_space"], data["action_space"])
     settings = {name: data[name] for name in _ARGUMENTS if name in data} | kwargs
+    if "policy_kwargs" in settings:
+        settings["policy_kwargs"] = name_channels(settings["policy_kwargs"], weights["policy"])  # type: ignore[arg-type]
     given = settings.pop("advantage", (custom_objects or {}).get("advantage"))
     advantage = given or choose_estimator(data["action_space"], data["policy_class"], settings.get("clip_range_vf"))
     model = cls(data["policy_class"], env, advantage=advantage, device=device, _init_setup_model=False, **settings)  # type: ignore[call-arg]

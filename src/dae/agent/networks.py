@@ -1,5 +1,8 @@
 """The paper's networks as Stable-Baselines3 features extractors: MinAtar, Atari, and the deep residual one."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import gymnasium as gym
 import torch
 from gymnasium import spaces
@@ -9,8 +12,8 @@ from torch import Tensor, nn
 from dae.errors import InvalidValue
 
 ATARI_TRUNKS = {
+    "code": (32, 64, 64),  # the authors' parameter files, and Stable-Baselines3's `CnnPolicy` (Nature 2015)
     "paper": (32, 32, 32),  # the paper's figure
-    "code": (32, 64, 64),  # the authors' published code, and the usual "Nature" network
 }
 
 
@@ -52,14 +55,15 @@ class MinAtarCNN(_ConvolutionalExtractor):
 class AtariCNN(_ConvolutionalExtractor):
     """Convolutions 8x8/4, 4x4/2 and 3x3/1 and a hidden layer of 512; `width` multiplies all (the paper's wide: 2).
 
-    `channels` are three numbers, or "paper" (32, 32, 32) or "code" (32, 64, 64, what the authors published).
+    `channels` are three numbers, or "code" (32, 64, 64, of the authors' parameter files) or "paper" (32, 32, 32, of the
+    paper's figure).
     """
 
     def __init__(
         self,
         observation_space: gym.Space[object],
         width: float = 1,
-        channels: str | tuple[int, int, int] = "paper",
+        channels: str | tuple[int, int, int] = "code",
     ) -> None:
         if isinstance(channels, str):
             if channels not in ATARI_TRUNKS:
@@ -78,6 +82,20 @@ class AtariCNN(_ConvolutionalExtractor):
             nn.Conv2d(b, c, 3),
             nn.ReLU(),
         )
+
+
+def name_channels(policy_kwargs: dict[str, Any], weights: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Return a policy's arguments with the channels of Atari's network, as the weights have them.
+
+    An agent that was saved without naming them may have those of the paper's figure, once the default.
+    """
+    options = policy_kwargs.get("features_extractor_kwargs") or {}
+    of_atari = policy_kwargs.get("features_extractor_class") is AtariCNN and isinstance(options, dict)
+    if not of_atari or "channels" in options:
+        return policy_kwargs
+    first, second = (weights.get(f"features_extractor.trunk.{layer}.bias") for layer in (0, 2))
+    as_wide = first is not None and second is not None and first.shape == second.shape
+    return policy_kwargs | {"features_extractor_kwargs": options | {"channels": "paper" if as_wide else "code"}}
 
 
 class _Residual(nn.Module):

@@ -1,7 +1,7 @@
 """Several processes that train one agent: each has its own actors, and every update uses the data of all.
 
 `torchrun` starts the processes. All hold the same weights; the gradients, and the means that scale advantages, are
-averaged over the processes, which all have the same number of frames. Without a process group everything here works
+averaged over the processes, which all have the same number of steps. Without a process group everything here works
 as for a single process.
 """
 

@@ -43,7 +43,7 @@ class PPO(PPOInterface):
     Indirect train on rows of `row_length` steps of one actor, which bootstrap where they are cut, or on whole segments.
 
     Started by torchrun, with a process group, several processes train one agent: each has its own `env` and takes
-    `batch_size` of its frames for a minibatch; the update is that of all of them (`dae.agent.parallel`), and
+    `batch_size` of its steps for a minibatch; the update is that of all of them (`dae.agent.parallel`), and
     `num_timesteps` counts the steps of all.
     """
 
@@ -211,11 +211,11 @@ class PPO(PPOInterface):
     def _require_finite_update(self, broken: Tensor) -> None:
         if not_finite(dict(self.policy.named_parameters())) is not None:
             raise NotFiniteError(
-                f"the weights are not finite after the update at {self.num_timesteps} frames: lower learning_rate"
+                f"the weights are not finite after the update at {self.num_timesteps} steps: lower learning_rate"
             )
         if bool(broken):
             raise NotFiniteError(
-                f"the loss or its gradient was not finite in the update after {self.num_timesteps} frames; the weights "
+                f"the loss or its gradient was not finite in the update after {self.num_timesteps} steps; the weights "
                 "are those before that step: lower learning_rate, or scale the rewards down"
             )
 

@@ -17,6 +17,7 @@ from stable_baselines3.common.utils import check_for_correct_spaces, get_system_
 from dae.agent.agent_file import AgentFile, Path, is_from_sb3, write_agent
 from dae.agent.estimators import ESTIMATORS, AdvantageEstimator
 from dae.agent.from_sb3 import load_from_sb3
+from dae.agent.networks import name_channels
 from dae.errors import InvalidValue, one_line
 from dae.hyperparameters import Hyperparameters, PPOOptions, SB3Settings, argument_of, check_arguments
 from dae.rules import COUNT, require
@@ -136,6 +137,7 @@ class SafeSaving(BaseAlgorithm):
             if not trust:
                 _require_settings(model, {name: value for name, value in data.items() if name not in given})
             vars(model).update({**_OPTIONS_OF_OLD_FILES, **data, **given})
+            model.policy_kwargs = name_channels(model.policy_kwargs, file.weights)
             if not trust:
                 _require_network(model, file.weights)
             model._setup_model()

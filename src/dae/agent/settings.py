@@ -137,11 +137,11 @@ def check_model(model: "PPOInterface") -> None:
 
 
 def _check_batch_size(model: "PPOInterface") -> None:
-    frames = model.n_steps * model.n_envs
+    steps = model.n_steps * model.n_envs
     rows = model.estimator.info.batching == "trajectories"
-    if model.normalize_advantage and not rows and min(frames, model.batch_size) < 2:
+    if model.normalize_advantage and not rows and min(steps, model.batch_size) < 2:
         raise InvalidValue(
-            f"a minibatch holds {min(frames, model.batch_size)} frame: normalising advantages needs at least 2; "
+            f"a minibatch holds {min(steps, model.batch_size)} step: normalising advantages needs at least 2; "
             "raise n_steps or batch_size, or pass normalize_advantage=False"
         )
     if model.env is None:
@@ -152,14 +152,14 @@ def _check_batch_size(model: "PPOInterface") -> None:
         warnings.warn(
             f"batch_size={model.batch_size} is not a multiple of rows of {plural(length, 'step')}: advantage="
             f"{model.advantage!r} trains on whole rows, so minibatches have "
-            f"{plural(model.batch_size - left_over, 'frame')}",
+            f"{plural(model.batch_size - left_over, 'step')}",
             stacklevel=5,
         )
     shuffled = not rows or (length == 1 and model.options.minibatches == "rows")
-    if shuffled and frames % model.batch_size:
+    if shuffled and steps % model.batch_size:
         warnings.warn(
-            f"batch_size={model.batch_size} does not divide the {plural(frames, 'frame')} of a rollout "
+            f"batch_size={model.batch_size} does not divide the {plural(steps, 'step')} of a rollout "
             f"(n_steps={model.n_steps} x {plural(model.n_envs, 'environment')}): "
-            f"the last minibatch of an epoch has only {frames % model.batch_size}",
+            f"the last minibatch of an epoch has only {steps % model.batch_size}",
             stacklevel=5,
         )

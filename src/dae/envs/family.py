@@ -34,7 +34,7 @@ class Protocol:
     """How much the paper ran in a family."""
 
     games: tuple[str, ...]  # ids
-    frames: int
+    frames: int  # of the game: `frames_per_step` in each step
     seeds: int
 
 
@@ -113,7 +113,10 @@ class Family:
             raise UserError(f"{env_id} cannot be made: {type(error).__name__}: {one_line(error)}") from error
 
     def make(self, env_id: str, n_envs: int, seed: int | None, **options: Any) -> "VecEnv":
-        """Make environments that step together; with `render_mode="rgb_array"` they can be drawn."""
+        """Make environments that step together; with `render_mode="rgb_array"` they can be drawn.
+
+        The length of an episode that they report (`info["episode"]["l"]`) counts steps of the agent.
+        """
         self.require_known(env_id)
         return make_separate(partial(gym.make, env_id, **options), env_id, n_envs, seed)
 

@@ -20,7 +20,7 @@ _LEFT_OPEN = {"minibatches", "drop_last", "bootstrap_truncations", "minatar_vers
 # What a setting is called in the banner: with its value, or for single values; one that is not here has its own name.
 _IN_WORDS: dict[str, str | dict[Any, str]] = {
     "steps": "{} steps between updates",
-    "batch_size": "minibatches of {} frames",
+    "batch_size": "minibatches of {} steps",
     "epochs": "{} epochs per update",
     "learning_rate": "learning rate {}",
     "clip_range": "clip range {}",

@@ -16,7 +16,7 @@ from dae.report.contents import Section
 from dae.report.reading import AXIS_LABELS
 from dae.report.score_tables import anchor
 from dae.report.svg import css_variables
-from dae.report.text import METRICS, domain_name, method_name, plural, score_text
+from dae.report.text import METRICS, domain_name, method_name, plural, score_text, slug
 
 
 def render_page(analysis: Analysis, sections: Sequence[Section], drawn: Mapping[str, str], command: str) -> str:
@@ -41,6 +41,7 @@ def render_page(analysis: Analysis, sections: Sequence[Section], drawn: Mapping[
         "scores": _scores,
         "seeds": provenance.seeds_text,
         "short_command": provenance.short_command,
+        "slug": slug,
         "summary": summary_of,
         "svg": lambda figure: Markup(drawn[figure.name]),
         "unbroken": _unbroken,

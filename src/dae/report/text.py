@@ -42,13 +42,17 @@ def span(numbers: Iterable[int]) -> str:
 
 
 def score_decimals(scores: Iterable[Score]) -> int:
-    """Return the decimals of scores that stand together: two below 10, one above, more for a small standard error.
+    """Return the decimals of scores that stand together, more for a small standard error: two if all are below 10, one
+    below 10,000, none if a larger one is among them.
 
     >>> score_decimals([Score(4.3712, 0.128)]), score_decimals([Score(14.0, 2.3), Score(0.5, 0.004)])
     (2, 3)
+    >>> score_decimals([Score(9286.7, 219.8), Score(11440.0, 358.6)])
+    0
     """
     known = [score for score in scores if not math.isnan(score.mean)]
-    least = 1 if any(abs(score.mean) >= 10 for score in known) else 2
+    largest = max((abs(score.mean) for score in known), default=0.0)
+    least = 0 if largest >= 10_000 else 1 if largest >= 10 else 2
     return decimals_for((score.error for score in known), least)
 
 

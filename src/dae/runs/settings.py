@@ -59,7 +59,7 @@ class _Chosen:
     seed: int = ruled(0, SEED)
     """Seed of the network, the actions and the environments."""
     frames: Annotated[int, COUNT_WORD] = ruled(10_000_000, SIZE)
-    """Frames of all actors together, such as 500K or 10M."""
+    """Frames of all actors together, such as 500K or 10M; 4 of them pass in a step of an Atari game, elsewhere 1."""
     actors: Annotated[int, COUNT_WORD] = ruled(1024, SIZE)
     """Environments that play side by side."""
     env_kwargs: Annotated[str, KEYWORDS] = ruled("{}", JSON_OBJECT)
@@ -79,7 +79,7 @@ class _Varied:
     extra_mlp: bool = False
     """Put 64-64 hidden layers between trunk and heads, as the authors' GAE runs had."""
     atari_trunk: Literal["paper", "code"] = "paper"
-    """Channels of the Atari network: 32-32-32 as in the paper's figure, or 32-64-64 as in the authors' code."""
+    """Channels of the network for images: 32-32-32 as in the paper's figure, or 32-64-64 as in the authors' code."""
     minatar_version: Literal["1.0.15", "1.0.10"] = "1.0.15"
     """Rules of MinAtar: today's, or those of the authors, whose Seaquest gives one step more air."""
     sticky_actions: float = ruled(0.0, FRACTION)

@@ -1,6 +1,7 @@
 """What a sweep would take is measured in seconds, and not far from what it takes."""
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import dae
 from dae.agent.reference import ReferencePPO
 from dae.cli import main
+from dae.envs.atari.family import Atari
 from dae.experiments.config import TrainConfig
 from dae.experiments.sweep import measuring
 from dae.experiments.sweep.estimate import Kind, speeds_of
@@ -93,6 +95,48 @@ def test_a_measured_speed_is_that_of_a_whole_iteration(
     words = ["--advantage", "gae", "--implementation", "dae" if agent is dae.PPO else "sb3"]
     words += ["--actors", "64", "--steps", str(steps), "--epochs", "4", "--threads", "0"]
     config = small(tmp_path, *words, of=CARTPOLE)
-    frames = 64 * steps
-    expected = frames / (steps * SECONDS_OF_A_STEP + 4 * frames / config.batch_size * SECONDS_OF_A_MINIBATCH)
+    collected = 64 * steps
+    expected = collected / (steps * SECONDS_OF_A_STEP + 4 * collected / config.batch_size * SECONDS_OF_A_MINIBATCH)
     assert 0.7 * expected < measuring.measured_speed(config, 0.2) < 1.05 * expected
+
+
+def test_what_would_take_long_is_measured_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Environments that take 5 ms to make and 1 ms to step, each, and a network that learns from a step in 1 ms."""
+    made: list[int] = []
+
+    def slow_env(config: TrainConfig) -> Any:
+        made.append(config.actors)
+        env = make_env(config)
+        time.sleep(0.005 * config.actors)
+        step = env.step
+        env.step = lambda actions: (time.sleep(0.001 * env.num_envs), step(actions))[1]  # type: ignore[func-returns-value, method-assign]
+        return env
+
+    learned: list[int] = []
+
+    def slow_update(model: dae.PPO) -> None:
+        learned.append(model.n_steps * model.n_envs)
+        time.sleep(0.001 * learned[-1] * model.n_epochs)
+
+    monkeypatch.setattr(measuring, "_LONG", 0.5)
+    monkeypatch.setattr(measuring, "make_env", slow_env)
+    monkeypatch.setattr(dae.PPO, "train", slow_update)
+    config = small(tmp_path, "--actors", "400", "--batch-size", "256", "--threads", "0", of=CARTPOLE)
+    assert 0.8 < measuring.measured_speed(config, 0.2) * (0.001 + config.epochs * 0.001) < 1.05
+    assert max(made) == 16
+    assert max(learned) == 64
+
+
+def test_a_plan_of_many_combinations_has_a_line_for_those_that_are_alike(
+    measured: list[tuple[TrainConfig, float]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(Atari, "require_known", lambda family, env_id: None)
+    assert main(["sweep", "atari", "--dry-run", "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert len(measured) == 6, "three networks, two estimators, one game"
+    assert re.findall(
+        r"49 ALE/\* (\w+ \w+) 1024 actors +490 runs of 40M frames: 0 finished, 0 begun; about 1,000", told
+    ) == [f"{network} {method}" for network in ("baseline", "wide", "deep") for method in ("dae", "gae")]

@@ -19,6 +19,7 @@ from dae.text import plural
 # Of measuring, with what comes on top of it a few seconds more; each kind of run gets its share.
 _SECONDS = 4.0
 _LONGEST = 1.5
+_MOST_LINES = 40  # of a plan that names every environment
 _MEASURED = "measured just now, for a second or so: one environment of each kind; others like it count as equally fast"
 
 
@@ -36,9 +37,13 @@ class Kind(NamedTuple):
         """What runs share that are about as fast: all but the game."""
         return family_of(self.env).name, *self[1:]
 
-    def __str__(self) -> str:
+    def named(self, env: str) -> str:
+        """Return what runs of this kind are called, in an environment or several."""
         whose = "" if self.implementation == "dae" else f" {self.implementation}"
-        return f"{self.env} {self.network} {self.advantage} {self.actors} actors{whose}"
+        return f"{env} {self.network} {self.advantage} {self.actors} actors{whose}"
+
+    def __str__(self) -> str:
+        return self.named(self.env)
 
 
 class Speed(NamedTuple):
@@ -52,42 +57,68 @@ def describe_plan(config: SweepConfig, planned: list[tuple[PlannedRun, bool, int
     """Return the plan, given for every run whether it is finished, and its frames so far."""
     from dae.experiments.sweep.launchers import LocalProcesses
 
-    lines, seconds, longest = [], 0.0, 0.0
-    kinds: dict[Kind, list[tuple[PlannedRun, bool, int]]] = {}
-    for entry in planned:
-        kinds.setdefault(_kind(entry[0].config), []).append(entry)
+    kinds: dict[Kind, list[_Entry]] = {}
+    for run, done, frames in planned:
+        kinds.setdefault(_kind(run.config), []).append(_Entry(run.config, done, frames))
     unfinished = {
-        kind: next(run.config for run, done, _ in entries if not done)
+        kind: next(entry.config for entry in entries if not entry.done)
         for kind, entries in kinds.items()
-        if not all(done for _, done, _ in entries)
+        if not all(entry.done for entry in entries)
     }
-    widest = max(len(str(kind)) for kind in kinds)
     speeds = speeds_of(unfinished, recorded_speeds(config.out))
-    for kind, entries in kinds.items():
-        finished = sum(done for _, done, _ in entries)
-        begun = sum(frames > 0 for _, done, frames in entries if not done)
-        told = "nothing left to do"
-        if kind in speeds:
-            speed = speeds[kind]
-            left = [max(0, run.config.frames - frames) / speed.rate for run, done, frames in entries if not done]
-            seconds, longest = seconds + sum(left), max(longest, *left)
-            told = f"about {speed.rate:,.0f} frames/s ({speed.source})"
-        frames = format_count(entries[0][0].config.frames)
-        lines.append(
-            f"  {kind!s:{widest}} {plural(len(entries), 'run'):>10} of {frames} frames: {finished} finished, {begun} "
-            f"begun; {told}"
-        )
+    left = [
+        max(0, entry.config.frames - entry.frames) / speeds[kind].rate
+        for kind, entries in kinds.items()
+        for entry in entries
+        if not entry.done
+    ]
     # Ray's cluster is not started for this: what one machine like this one would take.
     slots = min(LocalProcesses(config).slots(), max(1, len(os.sched_getaffinity(0)) // config.cpus_per_run))
-    seconds = max(longest, seconds / slots)
+    seconds = max([0.0, *left, sum(left) / slots])
     return "\n".join(
         [
             f"{plural(len(planned), 'run')} in {config.out}:",
-            *lines,
+            *_lines(kinds, speeds),
             *([_MEASURED] if any("measured" in speed.source for speed in speeds.values()) else []),
             f"about {_in_words(seconds)}, {plural(slots, 'run')} at a time on a machine like this; nothing was started",
         ]
     )
+
+
+class _Entry(NamedTuple):
+    """A run of a plan."""
+
+    config: TrainConfig
+    done: bool
+    frames: int  # so far
+
+
+def _lines(kinds: Mapping[Kind, list[_Entry]], speeds: Mapping[Kind, Speed]) -> list[str]:
+    """Return a line for each kind of runs; where there are many, for those that are alike, such as all Atari games."""
+    groups: dict[object, list[Kind]] = {}
+    for kind in kinds:
+        groups.setdefault(kind if len(kinds) <= _MOST_LINES else kind.alike, []).append(kind)
+    names = [
+        str(alike[0]) if len(alike) == 1 else alike[0].named(f"{len(alike)} {family_of(alike[0].env).prefix}*")
+        for alike in groups.values()
+    ]
+    widest, lines = max(map(len, names)), []
+    for name, alike in zip(names, groups.values(), strict=True):
+        entries = [entry for kind in alike for entry in kinds[kind]]
+        finished = sum(entry.done for entry in entries)
+        begun = sum(entry.frames > 0 for entry in entries if not entry.done)
+        lines.append(
+            f"  {name:{widest}} {plural(len(entries), 'run'):>10} of {format_count(entries[0].config.frames)} frames: "
+            f"{finished} finished, {begun} begun; {_told([speeds[kind] for kind in alike if kind in speeds])}"
+        )
+    return lines
+
+
+def _told(speeds: list[Speed]) -> str:
+    if not speeds:
+        return "nothing left to do"
+    rates = list(dict.fromkeys(f"{speed.rate:,.0f}" for speed in sorted(speeds)))
+    return f"about {' to '.join(dict.fromkeys((rates[0], rates[-1])))} frames/s ({speeds[0].source})"
 
 
 def speeds_of(kinds: Mapping[Kind, TrainConfig], known: Mapping[Kind, float]) -> dict[Kind, Speed]:
@@ -124,7 +155,12 @@ def recorded_speeds(root: Path) -> dict[Kind, float]:
 
 
 def _in_words(seconds: float) -> str:
-    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+    """Say how long something takes.
+
+    >>> _in_words(90), _in_words(3 * 3_600), _in_words(1e9)
+    ('90 seconds', '3.0 hours', '31.7 years')
+    """
+    for unit, size in (("years", 31_557_600), ("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
     return plural(round(seconds), "second")

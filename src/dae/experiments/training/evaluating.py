@@ -71,7 +71,7 @@ class Evaluator:
         counters.evaluation = float(scores.mean())
         found = {"eval/mean_reward": counters.evaluation, "eval/mean_ep_length": float(lengths.mean())}
         for writer in self._agent.logger.output_formats:  # now: what is recorded is written after the next rollout
-            writer.write(found, dict.fromkeys(found, ()), self._agent.num_timesteps)
+            writer.write(found, dict.fromkeys(found, ()), frames)
         if counters.best is None or counters.evaluation > counters.best:
             counters.best = counters.evaluation
             self._keep_best(frames, statistics)

@@ -1,4 +1,4 @@
-"""TensorBoard's events of a run, written by the process itself.
+"""The numbers that an agent logs: against which frame, and TensorBoard's events of them, written by the process itself.
 
 TensorBoard's own writer leaves this to a thread, whose errors (a full disk, a folder that was deleted) nobody catches.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.logger import KVWriter
+from stable_baselines3.common.logger import KVWriter, Logger
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
@@ -24,6 +24,17 @@ def numbers_of(key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ..
         for name, value in key_values.items()
         if isinstance(value, Real | np.generic) and "tensorboard" not in (key_excluded.get(name) or ())
     }
+
+
+class FrameLogger(Logger):
+    """Writes against the frames of a run, as all of its files and displays do; an agent counts its steps."""
+
+    def __init__(self, folder: Path, writers: list[KVWriter], frames_per_step: int) -> None:
+        super().__init__(str(folder), writers)
+        self._frames_per_step = frames_per_step
+
+    def dump(self, step: int = 0) -> None:
+        super().dump(step * self._frames_per_step)
 
 
 class EventWriter(KVWriter):

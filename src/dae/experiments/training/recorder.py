@@ -6,11 +6,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.logger import KVWriter
 
 from dae.agent import PPO, parallel
 from dae.experiments.config import TrainConfig
-from dae.experiments.training.events import EventWriter
+from dae.experiments.training.events import EventWriter, FrameLogger
 from dae.experiments.training.state import Counters
 from dae.runs import Checkpoint, RunFolder, State, Status
 from dae.runs.episodes import EpisodeLog
@@ -28,7 +28,7 @@ class Recorder:
         self._config, self._folder, self._agent, self._counters = config, folder, agent, counters
         self._earlier_seconds, self._began = counters.seconds, time.monotonic()
         self._ended: list[Ended] = []  # episodes that are not written yet
-        agent.set_logger(Logger(str(folder.path), self._writers()))
+        agent.set_logger(FrameLogger(folder.path, self._writers(), config.family.frames_per_step))
 
     def _writers(self) -> list[KVWriter]:
         return []

@@ -97,11 +97,12 @@ def _run(session: _Session) -> int:
 
 
 def _warn_of_nothing_learned(config: TrainConfig, recorder: Recorder) -> None:
-    rollout = config.steps * config.actors * config.family.frames_per_step
-    if config.anneal and recorder.frames == 0 and config.frames <= rollout:
+    per_step = config.family.frames_per_step
+    if config.anneal and recorder.frames == 0 and config.frames <= config.steps * config.actors * per_step:
+        each = f" x {per_step} frames" if per_step > 1 else ""
         announce(
-            f"{plural(config.frames, 'frame')} are one rollout ({config.steps} steps x {config.actors} actors), within "
-            "which the learning rate falls to 0: nothing is learned; use more --frames, or --no-anneal"
+            f"{plural(config.frames, 'frame')} are one rollout ({config.steps} steps x {config.actors} actors{each}), "
+            "within which the learning rate falls to 0: nothing is learned; use more --frames, or --no-anneal"
         )
 
 

@@ -52,7 +52,7 @@ class WandbWriter(KVWriter):
             self._run.log(numbers_of(key_values, key_excluded), step=step)
         except Exception as error:  # of a service of someone else's
             self._run = None
-            announce(f"Weights & Biases: {one_line(error)}; from step {step:,} on nothing is sent to it")
+            announce(f"Weights & Biases: {one_line(error)}; from frame {step:,} on nothing is sent to it")
 
     def close(self) -> None:
         """Do nothing: the run ends when its state is known."""
