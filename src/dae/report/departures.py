@@ -41,6 +41,8 @@ _IN_WORDS: dict[str, str | dict[Any, str]] = {
     "extra_mlp": {True: "with 64-64 layers behind the trunk", False: "without 64-64 layers behind the trunk"},
     "atari_trunk": {"paper": "the trunk of the paper's figure", "code": "the trunk of the authors' code"},
     "minatar_version": "the rules of MinAtar {}",
+    "sticky_actions": "sticky actions of probability {}",
+    "backend": {"dae": "the games of dae-rl", "sb3": "the games of Stable-Baselines3"},
     "implementation": {"dae": "the PPO of dae-rl", "sb3": "the PPO of Stable-Baselines3"},
     "finishing": {True: "with the finishing phase", False: "without the finishing phase"},
 }

@@ -28,9 +28,12 @@ class Atari(Family):
     protocol = Protocol(tuple(f"ALE/{game}-v5" for game in paper_games("atari")), frames=40_000_000, seeds=10)
     # The channels of the authors' parameter files, which probably made the paper's tables; its figure has others.
     presets = {  # noqa: RUF012
-        "paper": {"frames": protocol.frames, "atari_trunk": "code"},
-        "quick": {"actors": 8, "frames": 1_000_000, "finishing": False, "atari_trunk": "code"},
-        SB3_PRESET: {"actors": 8, "frames": 1_000_000, "finishing": False, "atari_trunk": "code"},
+        name: {"atari_trunk": "code", **settings}
+        for name, settings in {
+            "paper": {"frames": protocol.frames},
+            "quick": {"actors": 8, "frames": 1_000_000, "finishing": False},
+            SB3_PRESET: {"actors": 8, "frames": 1_000_000, "finishing": False},
+        }.items()
     }
     frames_per_step = 4
     bytes_per_env = 1_000_000
