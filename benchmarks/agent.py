@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 from torch import Tensor, nn
 
 import dae
-from benchmarks.timing import best_seconds
+from benchmarks.timing import answer, best_seconds, in_turns
 from dae.envs.minatar import GAMES
 
 N_STEPS, BATCH = 128, 256
@@ -127,12 +127,11 @@ def make_theirs(game: str, n_envs: int) -> OnPolicyAlgorithm:
 
 
 def serve(side: str, game: str, n_envs: str, threads: str) -> None:
-    """Run an iteration for each line that comes in, and answer with its seconds."""
+    """Answer with the seconds of an iteration."""
     torch.set_num_threads(int(threads))
     model = {"ours": make_ours, "theirs": make_theirs}[side](game, int(n_envs))
     iterate(model, update=False)
-    for _ in sys.stdin:
-        print(iterate(model), flush=True)
+    answer(lambda: [iterate(model)])
 
 
 def frames_per_second(game: str, n_envs: int, threads: int, rounds: int) -> tuple[float, float]:
@@ -140,24 +139,9 @@ def frames_per_second(game: str, n_envs: int, threads: int, rounds: int) -> tupl
 
     Each has a process of its own: our PPO changes how the allocator works, and theirs must not profit from it.
     """
-    sides = [
-        subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.agent", side, game, str(n_envs), str(threads)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for side in ("ours", "theirs")
-    ]
-    times: list[list[float]] = [[], []]
-    for _ in range(rounds):
-        for process, taken in zip(sides, times, strict=True):
-            process.stdin.write("\n")
-            process.stdin.flush()
-            taken.append(float(process.stdout.readline()))
-    for process in sides:
-        process.communicate()
-    ours, theirs = (n_envs * N_STEPS / min(taken) for taken in times)
+    sides = {side: ("benchmarks.agent", side, game, n_envs, threads) for side in ("ours", "theirs")}
+    seconds = in_turns(sides, rounds=rounds)
+    ours, theirs = (n_envs * N_STEPS / min(taken for (taken,) in seconds[side]) for side in sides)
     return ours, theirs
 
 
