@@ -49,26 +49,33 @@ class FrameStore:
         """Store what all actors see in step t, the one after the last."""
         places = self.index[:, t]
         stacks = _as_integers(observations.to(self._dtype).reshape(*places.shape, -1).contiguous())
-        places[:, -1] = self._place(stacks[:, -1], [])
-        for k in reversed(range(places.shape[1] - 1)):
-            shifted = [self.index[:, t - 1, k + 1]] if t > 0 else []
-            zeros, repeated = torch.zeros_like(places[:, k]), places[:, k + 1]
-            places[:, k] = self._place(stacks[:, k], [*shifted, zeros, repeated])
+        places[:, -1] = self._add(stacks[:, -1])
+        if t == 0:
+            self._place(stacks, places)
+            return
+        places[:, :-1] = self.index[:, t - 1, 1:]
+        expected = self._pool.index_select(0, places[:, :-1].flatten()).view_as(stacks[:, :-1])
+        others = (stacks[:, :-1] != expected).flatten(1).any(1).nonzero().flatten()
+        if len(others):
+            chosen = places.index_select(0, others)
+            self._place(stacks.index_select(0, others), chosen)
+            places[others] = chosen
 
-    def _place(self, frames: Tensor, guesses: list[Tensor]) -> Tensor:
-        """Return the place of each frame: the first guess that holds the same, or a new one."""
-        places = self.index.new_empty(len(frames))
-        left = torch.arange(len(frames), device=frames.device)
-        for guess in guesses:
-            tried = guess.index_select(0, left)
-            same = (self._pool.index_select(0, tried) == frames.index_select(0, left)).all(-1)
-            places[left[same]] = tried[same]
-            left = left[~same]
+    def _place(self, stacks: Tensor, places: Tensor) -> None:
+        """Fill in the places of all frames but the newest: of frames of zeros, of the next newer one, or new ones."""
+        for k in reversed(range(places.shape[1] - 1)):
+            frames, newer = stacks[:, k], places[:, k + 1]
+            zeros, repeated = (frames == 0).all(1), (frames == stacks[:, k + 1]).all(1)
+            new = ~(zeros | repeated)
+            places[:, k] = torch.where(zeros, 0, newer)
+            places[new, k] = self._add(frames[new])
+
+    def _add(self, frames: Tensor) -> Tensor:
+        """Add frames to the pool, and return their places."""
         start = self._used
-        self._use(start + len(left))
-        self._pool[start : self._used] = frames.index_select(0, left)
-        places[left] = torch.arange(start, self._used, device=frames.device)
-        return places
+        self._use(start + len(frames))
+        self._pool[start : self._used] = frames
+        return torch.arange(start, self._used, device=frames.device)
 
     def _use(self, count: int) -> None:
         """Use so many frames of the pool, which grows by half, so that it is rarely copied, if it has fewer."""
