@@ -32,7 +32,7 @@ class SB3Settings:
     steps: int = setting(128, COUNT, "n_steps", sb3=2048)
     """Steps of each actor between two updates."""
     batch_size: int = setting(256, COUNT, sb3=64)
-    """Frames in a minibatch."""
+    """Steps in a minibatch."""
     epochs: int = setting(6, COUNT, "n_epochs", sb3=10)
     """Passes over the steps of an update."""
     learning_rate: float = setting(2.5e-4, NOT_NEGATIVE, scheduled=True, sb3=3e-4)

@@ -102,19 +102,20 @@ def test_processes_begin_with_the_same_weights_and_play_differently(tmp_path: Pa
     def learn(rank: int) -> None:
         model = agent("dae", 2, seed=7)
         start = {name: tensor.clone() for name, tensor in model.policy.state_dict().items()}
-        model.env.seed(parallel.own_seed(7))
         model.learn(4 * N_STEPS * 4)
         assert model.num_timesteps == 4 * N_STEPS * 4
-        torch.save((start, model.policy.state_dict(), model.rollout_buffer.actions), tmp_path / f"rank-{rank}")
+        rollout = model.rollout_buffer
+        torch.save((start, model.policy.state_dict(), rollout.actions, rollout.observations), tmp_path / f"rank-{rank}")
 
     together(2, tmp_path / "group", learn)
-    (start, end, actions), (start_1, end_1, actions_1) = (
+    (start, end, actions, seen), (start_1, end_1, actions_1, seen_1) = (
         torch.load(tmp_path / f"rank-{rank}", weights_only=True) for rank in range(2)
     )
     assert all(torch.equal(start[name], start_1[name]) for name in start)
     assert all(torch.equal(end[name], end_1[name]) for name in end)
     assert any(not torch.equal(start[name], end[name]) for name in end)
     assert not torch.equal(actions, actions_1)
+    assert not torch.equal(seen[:, 0], seen_1[:, 0])  # other games from the start
 
 
 def test_what_fails_in_one_process_fails_in_all_and_the_first_knows_why(tmp_path: Path) -> None:

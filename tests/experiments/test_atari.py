@@ -85,5 +85,7 @@ def test_what_only_some_families_have_is_refused_elsewhere(tmp_path: Path) -> No
         config = parse(["CartPole-v1", *words])
         with pytest.raises(InvalidValue, match=r"CartPole-v1 is not a game of (MinAtar|Atari|MinAtar or Atari)"):
             config.require_consistent()
+    with pytest.raises(InvalidValue, match=r"sticky_actions is 0.25, and env_kwargs has sticky_action_prob too"):
+        parse(["Pong", "--sticky-actions", "0.25", "--env-kwargs", "sticky_action_prob=0"]).require_consistent()
     assert parse(["pong"]).env == "ALE/Pong-v5"
     assert parse(["Pong", "--sticky-actions", "0.25"]).env_options == {"sticky_action_prob": 0.25, "backend": "dae"}

@@ -111,7 +111,7 @@ def test_a_bug_in_our_environments_is_not_hidden(
 def test_a_bug_while_drawing_leaves_its_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dae.envs.sb3.BatchVecEnv.get_images", lambda *_: 1 / 0)
+    monkeypatch.setattr("dae.envs.minatar.vec_env.MinAtarVecEnv.get_images", lambda *_: 1 / 0)
     config = small(tmp_path, "--frames", "300", "--pictures", "True")
     assert train(config) == 0
     assert "the pictures could not be drawn (ZeroDivisionError" in capsys.readouterr().err

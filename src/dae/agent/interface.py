@@ -197,7 +197,7 @@ class PPOInterface(SafeSaving, stable_baselines3.PPO):
         )
         kind, arguments = self._network
         self.policy = kind(self.observation_space, self.action_space, self.lr_schedule, **arguments).to(self.device)
-        parallel.begin(self.policy, self.seed)
+        parallel.begin(self.policy, self.env, self.seed)
         if self.device.type == "cpu":
             keep_freed_memory()
         self._maybe_recommend_cpu("MlpPolicy")

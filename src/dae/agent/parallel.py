@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 import torch.distributed as dist
+from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
 from dae.errors import UserError, one_line
@@ -71,14 +72,16 @@ def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
         gradient.copy_(averaged.view_as(gradient))
 
 
-def begin(module: nn.Module, seed: int | None) -> None:
-    """Give all processes the weights of the first, and each a random stream of its own."""
+def begin(module: nn.Module, env: VecEnv | None, seed: int | None) -> None:
+    """Give all processes the weights of the first, and each random streams of its own, also of its environments."""
     if size() == 1:
         return
     for tensor in (*module.parameters(), *module.buffers()):
         dist.broadcast(tensor.data, 0)
     if seed is not None:
         torch.manual_seed(own_seed(seed))
+        if env is not None:
+            env.seed(own_seed(seed))
 
 
 def own_seed(seed: int) -> int:

@@ -224,14 +224,14 @@ class Rollout:
         self.bootstrap = torch.where(self.truncated, self.bootstrap, following)
 
     def minibatches(self, batching: Batching, batch_size: int, row_length: int | None = None) -> Iterator[Batch]:
-        """Go through the rollout in random order, every frame once; the last minibatch may be smaller.
+        """Go through the rollout in random order, every step once; the last minibatch may be smaller.
 
         Trajectories come in rows of `row_length` steps, or of as many as there are if it is None, and as many rows as
         fit into `batch_size`; if not even one fits, in rows of that many steps.
         """
         if batching == "steps":
-            for frames in torch.split(self._shuffled(self.n_envs * self.n_steps), batch_size):
-                yield self._batch(frames)
+            for steps in torch.split(self._shuffled(self.n_envs * self.n_steps), batch_size):
+                yield self._batch(steps)
             return
         length = min(row_length or self.n_steps, self.n_steps, batch_size)
         pieces, rest = divmod(self.n_steps, length)
@@ -258,17 +258,17 @@ class Rollout:
         if sum(sizes) < total and not (drop_last and sizes):
             sizes.append(total - sum(sizes))
         ends = lengths.cumsum()
-        frames = torch.from_numpy(np.repeat(starts - (ends - lengths), lengths) + np.arange(total)).to(self.device)
-        for chosen in torch.split(frames[: sum(sizes)], sizes):
+        steps = torch.from_numpy(np.repeat(starts - (ends - lengths), lengths) + np.arange(total)).to(self.device)
+        for chosen in torch.split(steps[: sum(sizes)], sizes):
             row = chosen.unsqueeze(0)
             yield replace(self._batch(row), truncated=_pick(truncated, row))
 
     def _shuffled(self, count: int) -> Tensor:
         return torch.from_numpy(_permutation(count)).to(self.device, non_blocking=True)
 
-    def _batch(self, frames: Tensor) -> Batch:
-        """Read frames, which are counted along the rows: (N,) or rows of them, (B, T)."""
-        flat = frames.flatten()
+    def _batch(self, steps: Tensor) -> Batch:
+        """Read steps, which are counted along the rows: (N,) or rows of them, (B, T)."""
+        flat = steps.flatten()
         seen = self.observations
         observations: PyTorchObs
         if isinstance(seen, FrameStore):
@@ -277,10 +277,10 @@ class Rollout:
             observations = {name: _pick(part, flat) for name, part in seen.items()}
         else:
             observations = _pick(seen, flat)
-        per_step = {name: getattr(self, name) for name in _PER_STEP}
-        steps = {name: None if stored is None else _pick(stored, frames) for name, stored in per_step.items()}
+        stored = {name: getattr(self, name) for name in _PER_STEP}
+        per_step = {name: None if part is None else _pick(part, steps) for name, part in stored.items()}
         masks = None if self.masks is None else _pick(self.masks, flat)
-        return Batch(observations, _pick(self.actions, flat), **steps, masks=masks)  # type: ignore[arg-type]
+        return Batch(observations, _pick(self.actions, flat), **per_step, masks=masks)  # type: ignore[arg-type]
 
 
 def require_memory(what: str, size: int) -> None:
@@ -299,13 +299,13 @@ def ends_of(data: Rollout | Batch) -> dict[str, Tensor]:
 
 
 def _rows(starts: Tensor, length: int) -> Tensor:
-    """Return rows of frames that follow each other."""
+    """Return rows of steps that follow each other."""
     return starts.unsqueeze(1) + torch.arange(length, device=starts.device)
 
 
-def _pick(stored: Tensor, frames: Tensor) -> Tensor:
-    """Pick frames out of (B, T, …), which is not copied for it."""
-    return stored.flatten(0, 1).index_select(0, frames.flatten()).view(*frames.shape, *stored.shape[2:])
+def _pick(stored: Tensor, steps: Tensor) -> Tensor:
+    """Pick steps out of (B, T, …), which is not copied for it."""
+    return stored.flatten(0, 1).index_select(0, steps.flatten()).view(*steps.shape, *stored.shape[2:])
 
 
 def _full_sizes(lengths: NDArray[np.int64], least: int) -> list[int]:

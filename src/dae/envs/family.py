@@ -115,7 +115,8 @@ class Family:
     def make(self, env_id: str, n_envs: int, seed: int | None, **options: Any) -> "VecEnv":
         """Make environments that step together; with `render_mode="rgb_array"` they can be drawn.
 
-        The length of an episode that they report (`info["episode"]["l"]`) counts steps of the agent.
+        As with a Monitor, the info has `episode` where an episode ends that counts as a score: "r", "l" (in steps of
+        the agent) and "t". Where a reward for learning is not that of the score, `raw_reward` is.
         """
         self.require_known(env_id)
         return make_separate(partial(gym.make, env_id, **options), env_id, n_envs, seed)
@@ -195,6 +196,8 @@ def full_id(name: str) -> str:
     def plain(text: str) -> str:
         return text.casefold().replace("_", "")
 
+    if name in gym.registry:
+        return name
     games = {
         env_id: (plain(game), plain(family.prefix + game))
         for family in _FAMILIES

@@ -150,6 +150,10 @@ class RunSettings(_Watched, _Varied, Hyperparameters, _Chosen):
             if getattr(self, name) != getattr(RunSettings, name):
                 having = " or ".join(family.label for family in families() if name in family.env_settings)
                 raise InvalidValue(f"{name} is {getattr(self, name)!r}: {self.env} is not a game of {having}")
+        for name, option in self.family.env_settings.items():
+            value = getattr(self, name)
+            if option in json.loads(self.env_kwargs) and value != getattr(RunSettings, name):
+                raise InvalidValue(f"{name} is {value!r}, and env_kwargs has {option} too: use one of them")
         if self.implementation == "sb3" and self.advantage != "gae":
             raise InvalidValue(f"implementation is 'sb3': it has only advantage 'gae', not {self.advantage!r}")
         fitting = self.family.network_names

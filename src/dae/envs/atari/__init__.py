@@ -1,1 +1,1 @@
-"""Atari: the paper's 49 games. Its environments are not part of this version yet."""
+"""Atari: games of the Arcade Learning Environment, the paper's 49 and all others for one player."""

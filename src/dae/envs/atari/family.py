@@ -5,7 +5,7 @@ import importlib.util
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dae.envs.atari.options import AtariOptions
+from dae.envs.atari.options import FRAME_SKIP, AtariOptions
 from dae.envs.family import SB3_PRESET, Family, Network, Protocol
 from dae.envs.ids import plain_id
 from dae.errors import InvalidValue, UserError, nearest
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Atari(Family):
-    """Games of the Arcade Learning Environment, as the paper has them: no sticky actions, at most 400K frames."""
+    """Games of the Arcade Learning Environment, as the paper has them."""
 
     name = "atari"
     label = "Atari"
@@ -35,7 +35,7 @@ class Atari(Family):
             SB3_PRESET: {"actors": 8, "frames": 1_000_000, "finishing": False},
         }.items()
     }
-    frames_per_step = 4
+    frames_per_step = FRAME_SKIP
     bytes_per_env = 1_000_000
     network_names = ("baseline", "wide", "deep")
     env_settings = {"sticky_actions": "sticky_action_prob", "backend": "backend"}  # noqa: RUF012

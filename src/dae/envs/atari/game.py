@@ -14,10 +14,9 @@ import numpy as np
 from ale_py import Action, ALEInterface, LoggerMode, roms
 from numpy.typing import NDArray
 
-from dae.envs.atari.options import AtariOptions
+from dae.envs.atari.options import FRAME_SKIP, AtariOptions
 from dae.serialization import BadData
 
-FRAME_SKIP = 4
 SIZE = 84  # height and width of what the agent sees
 
 Frame = NDArray[np.uint8]
@@ -33,12 +32,11 @@ def spoken(action: str) -> str:
 
 
 class End(IntEnum):
-    """What ended with a step."""
+    """How an episode of learning ended."""
 
-    NOTHING = 0
-    LIFE = 1  # for the agent the episode, but not the game
-    GAME = 2
-    TRUNCATED = 3  # the game, by the limit of its frames
+    NOT = 0
+    TERMINAL = 1  # a life was lost, or the game is over
+    TRUNCATED = 2  # by the limit of frames
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ class Outcome:
 
     frame: Frame
     reward: float
-    end: End
-    last_frame: Frame | None = None  # where something ended; `frame` then is the first of what follows
+    end: End = End.NOT
+    last_frame: Frame | None = None  # of an episode that ended; `frame` then is the first of the next one
     score: float | None = None  # of the whole game, where it ended
     length: int = 0  # in steps of the agent
 
@@ -69,11 +67,15 @@ class Game:
         self._options = options
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self._ale = ALEInterface()
+        self._ale.setInt("random_seed", 0)
         self._ale.setFloat("repeat_action_probability", 0.0)  # ours follow from the seed
         self._ale.setInt("max_num_frames_per_episode", options.max_episode_frames)
         rom_path = roms.get_rom_path(rom)
         assert rom_path is not None, rom
         self._ale.loadROM(rom_path)
+        self._ale.reset_game()
+        # Some games remember the one before, which a reset does not clear.
+        self._fresh = self._ale.cloneState(include_rng=False)
         legal = self._ale.getLegalActionSet() if options.full_action_space else self._ale.getMinimalActionSet()
         self.action_set = tuple(legal)
         # Some games wait for the fire button; the second action is what `AtariWrapper` does after it.
@@ -81,8 +83,8 @@ class Game:
         self._screens = np.empty((2, *self._ale.getScreenDims(), 3), np.uint8)
         self._seen = 2  # screens of the last step; those of a step that a game's end cut short are fewer
         self._watching = True  # whether there is anyone to see the screens
+        self._number, self._lives = -1, 0
         self.last_screen: NDArray[np.uint8] | None = None  # of the game before, if games are drawn
-        self.start((0, 0))
 
     def start(self, seed: tuple[int, int] | None) -> Frame:
         """Begin the first game of a seed, or the next one; the second number tells apart the games of a batch."""
@@ -95,17 +97,16 @@ class Game:
         """Let the agent act for four frames."""
         self._actions.append(action)
         reward = self._act(action)
-        end = self._end()
+        lost = self._has_lost_a_life(self._lives)
         self._lives = self._ale.lives()
-        if end is End.NOTHING:
-            return Outcome(self._frame(), reward, end)
-        outcome = Outcome(self._frame(), reward, end, last_frame=self._frame())
-        if end is End.LIFE:
-            self._act(0)  # away from where the life was lost
-            if not self._is_over:
-                outcome.frame = self._open()
-                return outcome
-            outcome.end = self._end()
+        outcome = Outcome(self._frame(), reward)
+        if not lost and not self._is_over:
+            return outcome
+        terminal = lost or self._ale.game_over(with_truncation=False)
+        outcome.end, outcome.last_frame = (End.TERMINAL if terminal else End.TRUNCATED), outcome.frame
+        if not self._is_over and self._begin_life():
+            outcome.frame = self._frame()
+            return outcome
         if self._options.render_mode:
             self.last_screen = self.screen()
         outcome.score, outcome.length = self._score, len(self._actions)
@@ -120,18 +121,21 @@ class Game:
         """Return where the game is."""
         return Progress(self._number, bytes(self._actions), self._score)
 
-    def replay(self, seed: tuple[int, int], progress: Progress) -> None:
-        """Bring the game to where it was."""
+    def replay(self, seed: tuple[int, int], progress: Progress, frame: Frame) -> None:
+        """Bring the game to where it was, and showed this frame."""
         if max(progress.actions, default=0) >= len(self.action_set):
             raise BadData(f"a game's action is {max(progress.actions)}, and there are {len(self.action_set)}")
-        self._watching = False
         self._seed = seed
-        self._begin_game(progress.number)
-        for action in progress.actions:
-            self.step(action)
-        self._watching = True
-        if self.progress() != progress:
-            raise BadData("a game goes another way when it is played again; was it played by another ale-py?")
+        self._watching = not progress.actions
+        try:
+            shown = self._begin_game(progress.number)
+            for i, action in enumerate(progress.actions, start=1):
+                self._watching = i == len(progress.actions)
+                shown = self.step(action).frame
+        finally:
+            self._watching = True
+        if self.progress() != progress or not np.array_equal(shown, frame):
+            raise BadData("a game goes another way when it is played again: use the ale-py that it was played with")
 
     def _begin_game(self, number: int) -> Frame:
         self._number, self._actions = number, bytearray()
@@ -143,21 +147,31 @@ class Game:
                 self._reset()
         self._look(0)
         self._seen = 1
-        return self._open()
-
-    def _open(self) -> Frame:
-        """Press what starts a game or a life, and return what the agent sees first."""
-        for action in self._opening:
-            lives = self._ale.lives()
-            self._act(action)
-            if self._is_over:
-                self._reset()
-            elif self._options.terminal_on_life_loss and 0 < self._ale.lives() < lives:
-                self._act(0)
+        if not self._open():
+            self._reset()
         self._lives = self._ale.lives()
         return self._frame()
 
+    def _begin_life(self) -> bool:
+        """Go on after the loss of a life, unless the game ends on the way."""
+        self._act(0)  # away from where the life was lost
+        going_on = not self._is_over and self._open()
+        self._lives = self._ale.lives()
+        return going_on
+
+    def _open(self) -> bool:
+        """Press what starts a game or a life; return whether the game is on."""
+        for action in self._opening:
+            lives = self._ale.lives()
+            self._act(action)
+            if not self._is_over and self._has_lost_a_life(lives):
+                self._act(0)
+            if self._is_over:
+                return False
+        return True
+
     def _reset(self) -> None:
+        self._ale.restoreState(self._fresh)
         self._ale.reset_game()
         self._score, self._held = 0.0, 0
 
@@ -187,14 +201,9 @@ class Game:
     def _is_over(self) -> bool:
         return bool(self._ale.game_over())
 
-    def _end(self) -> End:
-        if self._ale.game_truncated():
-            return End.TRUNCATED
-        if self._ale.game_over(with_truncation=False):
-            return End.GAME
-        # Some games show 0 lives for a while before they are over.
-        lost = self._options.terminal_on_life_loss and 0 < self._ale.lives() < self._lives
-        return End.LIFE if lost else End.NOTHING
+    def _has_lost_a_life(self, before: int) -> bool:
+        """Say whether there are fewer lives; some games show none for a while before they are over."""
+        return self._options.terminal_on_life_loss and 0 < self._ale.lives() < before
 
     def _look(self, place: int) -> None:
         if self._watching:

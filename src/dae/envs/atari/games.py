@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.envs.atari.game import SIZE, End, Frame, Game, Progress
+from dae.envs.atari.game import SIZE, End, Frame, Game, Progress, spoken
 from dae.envs.atari.options import AtariOptions
 
 
@@ -44,7 +44,7 @@ class Games:
         for i, (game, action) in enumerate(zip(self._games, actions.tolist(), strict=True)):
             outcome = game.step(action)
             frames[i], rewards[i], ends[i] = outcome.frame, outcome.reward, outcome.end
-            if outcome.end is not End.NOTHING:
+            if outcome.end is not End.NOT:
                 assert outcome.last_frame is not None
                 steps.ended.append((outcome.last_frame, outcome.score, outcome.length))
         return steps
@@ -53,11 +53,17 @@ class Games:
         """Return where the games are."""
         return [game.progress() for game in self._games]
 
-    def replay(self, first: int, seeds: list[tuple[int, int]], progress: list[Progress]) -> None:
-        """Bring games to where they were, those from `first` on."""
+    def replay(
+        self, first: int, seeds: list[tuple[int, int]], progress: list[Progress], frames: NDArray[np.uint8]
+    ) -> None:
+        """Bring games to where they were, and showed these frames, those from `first` on."""
         games = self._games[first : first + len(progress)]
-        for game, seed, to in zip(games, seeds, progress, strict=True):
-            game.replay(seed, to)
+        for game, seed, to, frame in zip(games, seeds, progress, frames, strict=True):
+            game.replay(seed, to, frame)
+
+    def action_names(self) -> list[str]:
+        """Return what the actions are called."""
+        return [spoken(action.name) for action in self._games[0].action_set]
 
     def last_screen(self) -> NDArray[np.uint8] | None:
         """Return what the first game showed when the one before it ended."""

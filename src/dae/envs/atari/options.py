@@ -6,6 +6,8 @@ from typing import Any
 from dae.errors import InvalidValue
 from dae.rules import COUNT, FRACTION, SWITCH, Rule, check_fields, one_of, optional, ruled
 
+FRAME_SKIP = 4  # frames of the game in a step of the agent
+
 
 @dataclass(frozen=True)
 class AtariOptions:

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import weakref
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Protocol
 
 from dae.envs.atari.games import Games
 from dae.envs.atari.options import AtariOptions
+from dae.errors import UserError
 
 
 class Asked(Protocol):
@@ -42,37 +44,53 @@ class Elsewhere:
     def __init__(self, rom: str, options: AtariOptions) -> None:
         ours, theirs = socket.socketpair()
         # Not `multiprocessing`, which would import the user's program, and run it if it has no `__main__` guard.
-        command = [sys.executable, "-m", "dae.envs.atari.server", str(theirs.fileno())]
-        path = os.pathsep.join(part for part in sys.path if part)
+        # And nothing is imported from the current folder that this process would not import from there.
+        command = [sys.executable, "-P", "-m", "dae.envs.atari.server", str(theirs.fileno())]
+        path = os.pathsep.join(part or str(Path.cwd()) for part in sys.path)
         with theirs:
             self._process = subprocess.Popen(
                 command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env=os.environ | {"PYTHONPATH": path},
+                start_new_session=True,  # signals of the terminal are for this process, which needs the other to save
             )
         self._connection = Connection(ours.detach())
         self._end = weakref.finalize(self, _end, self._connection, self._process)
-        self._connection.send((rom, options))
+        self._asked = 0
+        self._send((rom, options))
 
     def ask(self, method: str, *arguments: Any) -> None:
+        self._asked += 1
+        self._send((self._asked, method, arguments))
+
+    def _send(self, request: tuple[Any, ...]) -> None:
         try:
-            self._connection.send((method, arguments))
+            self._connection.send(request)
         except OSError as error:
             raise self._ended from error
 
     def answer(self) -> Any:
+        """Return the answer to what was asked last; those before may be there too, if someone was interrupted."""
+        number = 0
         try:
-            answer = self._connection.recv()
+            while number < self._asked:
+                number, answer = self._connection.recv()
         except (EOFError, OSError) as error:
             raise self._ended from error
+        except BaseException:  # an interrupt may have come in the middle of an answer
+            self.close()
+            raise
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     @property
-    def _ended(self) -> RuntimeError:
-        return RuntimeError(f"a process of emulators has ended (exit code {self._process.wait()})")
+    def _ended(self) -> UserError:
+        self.close()
+        return UserError(
+            f"a process of emulators has ended (exit code {self._process.wait()}): is there enough memory?"
+        )
 
     def close(self) -> None:
         """End the process."""
@@ -81,4 +99,5 @@ class Elsewhere:
 
 def _end(connection: Connection, process: "subprocess.Popen[bytes]") -> None:
     connection.close()
+    process.kill()  # it has nothing to save, and may be busy
     process.wait()

@@ -5,26 +5,37 @@ from typing import Any
 
 import ale_py
 import gymnasium as gym
+import numpy as np
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecFrameStack, VecTransposeImage
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
-from dae.envs.atari.game import FRAME_SKIP, spoken
+from dae.envs.atari.game import spoken
 from dae.envs.atari.options import AtariOptions
 from dae.envs.atari.vec_env import AtariVecEnv
 from dae.envs.separate import make_separate
+from dae.errors import InvalidValue
+
+_OF_THE_WRAPPER = {
+    "noop_max": "noop_max",
+    "terminal_on_life_loss": "terminal_on_life_loss",
+    "clip_reward": "clip_reward",
+    "sticky_action_prob": "action_repeat_probability",
+}
 
 
 def make_separate_games(env_id: str, options: AtariOptions, n_envs: int, seed: int | None, **wrapping: Any) -> VecEnv:
     """Make games as `make_atari_env` does, or in another wrapper than `AtariWrapper`, which then sees every frame."""
     if wrapping.get("wrapper_class") is None:
         wrapping["wrapper_class"] = AtariWrapper
-        wrapping["wrapper_kwargs"] = {
-            "noop_max": options.noop_max,
-            "terminal_on_life_loss": options.terminal_on_life_loss,
-            "clip_reward": options.clip_reward,
-            "action_repeat_probability": options.sticky_action_prob,
-        }
+        own = {of_wrapper: getattr(options, name) for name, of_wrapper in _OF_THE_WRAPPER.items()}
+        wrapping["wrapper_kwargs"] = own | dict(wrapping.get("wrapper_kwargs") or {})
+    else:
+        for name in _OF_THE_WRAPPER:
+            if getattr(options, name) != getattr(AtariOptions, name):
+                raise InvalidValue(
+                    f"{name} is {getattr(options, name)!r}: with a wrapper_class of yours it has no effect"
+                )
     return make_separate(partial(_make_emulator, env_id, options), env_id, n_envs, seed, **wrapping)
 
 
@@ -52,6 +63,10 @@ class _Told(VecEnvWrapper):
     Lengths of episodes are in steps of the agent; the Monitor is within `AtariWrapper`, and counts frames.
     """
 
+    def __init__(self, venv: VecEnv) -> None:
+        super().__init__(venv)
+        self._steps = np.zeros(self.num_envs, int)
+
     last_screen = None  # it is gone when an episode has ended
 
     @property
@@ -64,11 +79,14 @@ class _Told(VecEnvWrapper):
         return super().get_attr(attr_name, indices)
 
     def reset(self) -> VecEnvObs:
+        self._steps[:] = 0
         return self.venv.reset()
 
     def step_wait(self) -> VecEnvStepReturn:
         observations, rewards, dones, infos = self.venv.step_wait()
-        for info in infos:
+        self._steps += 1
+        for i, info in enumerate(infos):
             if "episode" in info:
-                info["episode"] = info["episode"] | {"l": -(-info["episode"]["l"] // FRAME_SKIP)}
+                info["episode"] = info["episode"] | {"l": int(self._steps[i])}
+                self._steps[i] = 0
         return observations, rewards, dones, infos

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from dae.envs.atari.game import SIZE, End, Game, Progress, spoken
+from dae.envs.atari.game import SIZE, End, Progress
 from dae.envs.atari.games import Steps
 from dae.envs.atari.options import AtariOptions
 from dae.envs.atari.processes import Asked, Elsewhere, Here
 from dae.envs.sb3 import SharedVecEnv
+from dae.errors import InvalidValue
+from dae.rules import NATURAL, require
 from dae.serialization import BadData, from_bytes, to_bytes
 
 _AT_ONCE = 8  # games that a process makes or restores before progress is shown
@@ -33,9 +35,10 @@ class AtariVecEnv(SharedVecEnv):
     """
 
     n_stack = 4
-    actions: NDArray[np.int64]
 
     def __init__(self, rom: str, options: AtariOptions, n_envs: int, seed: int | None = None) -> None:
+        if seed is not None:
+            require("seed", seed, NATURAL)
         # Pictures are drawn from games of this process.
         processes = 1 if options.render_mode else min(options.n_processes or torch.get_num_threads(), n_envs)
         bounds = np.linspace(0, n_envs, processes + 1).astype(int).tolist()
@@ -43,24 +46,24 @@ class AtariVecEnv(SharedVecEnv):
         self._clip_reward = options.clip_reward
         self._first_seed = 0
         self._stacks = np.zeros((n_envs, self.n_stack, SIZE, SIZE), np.uint8)
-        actions = Game(rom, options).action_set
-        self.action_names = [spoken(action.name) for action in actions]
-        seen = spaces.Box(0, 255, self._stacks.shape[1:], np.uint8)
-        super().__init__(n_envs, seen, spaces.Discrete(len(actions)), options.render_mode)
-        self._next_seed = secrets.randbits(32) if seed is None else seed
         self._parts: list[Asked] = []
         try:
             self._parts += [(Here if processes == 1 else Elsewhere)(rom, options) for _ in self._slices]
             self._in_turns("starting emulators", lambda part, first, count: part.ask("add", count))
+            self._parts[0].ask("action_names")
+            self.action_names: list[str] = self._parts[0].answer()
         except BaseException:
             self.close()
             raise
+        seen = spaces.Box(0, 255, self._stacks.shape[1:], np.uint8)
+        super().__init__(n_envs, seen, spaces.Discrete(len(self.action_names)), options.render_mode)
+        self._next_seed = secrets.randbits(32) if seed is None else seed
 
     def _in_turns(self, what: str, ask: Callable[[Asked, int, int], None]) -> None:
         """Ask all parts for a few games at a time, and show progress if it takes long."""
         pause = 0.1 if sys.stderr.isatty() else 30  # a file gets few lines
         with tqdm(
-            total=self.num_envs, desc=what, unit="game", delay=_QUIET_SECONDS, mininterval=pause, leave=False
+            total=len(self._stacks), desc=what, unit="game", delay=_QUIET_SECONDS, mininterval=pause, leave=False
         ) as bar:
             for at in range(0, max(part.stop - part.start for part in self._slices), _AT_ONCE):
                 counts = [max(0, min(_AT_ONCE, of.stop - of.start - at)) for of in self._slices]
@@ -97,8 +100,13 @@ class AtariVecEnv(SharedVecEnv):
         return self._stacks
 
     def step_async(self, actions: NDArray[Any]) -> None:
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= len(self.action_names):
+            raise InvalidValue(
+                f"actions are {actions!r}: they must be {self.num_envs} integers in [0, {len(self.action_names)})"
+            )
         for part, of in zip(self._parts, self._slices, strict=True):
-            part.ask("step", np.asarray(actions)[of])
+            part.ask("step", actions[of])
 
     def step_wait(self) -> VecEnvStepReturn:
         parts: list[Steps] = self._answers()
@@ -147,6 +155,7 @@ class AtariVecEnv(SharedVecEnv):
             "numbers": ((self.num_envs,), np.int64),
             "scores": ((self.num_envs,), np.float64),
             "steps": ((self.num_envs,), np.int64),
+            "actions": (stored["actions"].shape, np.uint8),
             "observations": (self._stacks.shape, np.uint8),
         }
         if any(stored[name].shape != shape or stored[name].dtype != kind for name, (shape, kind) in arrays.items()):
@@ -154,8 +163,9 @@ class AtariVecEnv(SharedVecEnv):
         ends = stored["steps"].cumsum()
         if stored["steps"].min() < 0 or ends[-1] != stored["actions"].size or stored["numbers"].min() < 0:
             raise BadData("its games have other lengths than it says")
-        self._first_seed = int(stored["seed"])
-        actions = stored["actions"].astype(np.uint8).tobytes()
+        require("seed", stored["seed"], NATURAL)
+        self._first_seed = stored["seed"]
+        actions = stored["actions"].tobytes()
         pieces = [
             actions[end - steps : end] for end, steps in zip(ends.tolist(), stored["steps"].tolist(), strict=True)
         ]
@@ -166,7 +176,7 @@ class AtariVecEnv(SharedVecEnv):
         def ask(part: Asked, first: int, count: int) -> None:
             begin = self._slices[self._parts.index(part)].start + first
             chosen = slice(begin, begin + count)
-            part.ask("replay", first, self._seeds_of(chosen), games[chosen])
+            part.ask("replay", first, self._seeds_of(chosen), games[chosen], stored["observations"][chosen, -1])
 
         self._in_turns("playing games up to where they were", ask)
         self._stacks = stored["observations"]

@@ -50,7 +50,7 @@ class MinAtar(Family):
 
     def make(self, env_id: str, n_envs: int, seed: int | None, **options: Any) -> "VecEnv":
         from dae.envs.minatar.batch import MinAtarBatch
-        from dae.envs.sb3 import BatchVecEnv
+        from dae.envs.minatar.vec_env import MinAtarVecEnv
 
         self.require_known(env_id)
         render_mode = options.pop("render_mode", None)
@@ -60,7 +60,7 @@ class MinAtar(Family):
             if name not in known:
                 choices = ", ".join(sorted(known | {"render_mode"}))
                 raise InvalidValue(f"{name} is not an option of {env_id}; choose from {choices}")
-        return BatchVecEnv(MinAtarBatch(n_envs=n_envs, seed=seed, **settings, **options), render_mode=render_mode)
+        return MinAtarVecEnv(MinAtarBatch(n_envs=n_envs, seed=seed, **settings, **options), render_mode=render_mode)
 
     def can_be_restored(self, env_id: str, **options: Any) -> bool:
         return True

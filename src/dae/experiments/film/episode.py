@@ -118,6 +118,7 @@ def play_episode(model: PPO, family: Family, env: VecEnv, *, greedy: bool, longe
         # A life ends for learning, but not the game; and the rewards of the game may differ from those for learning.
         step, ended = step + 1, "episode" in infos[0]
         score += float(infos[0].get("raw_reward", rewards[0]))
+    score = float(infos[0]["episode"]["r"]) if ended else score
     moments = kept.items
     if moments[-1].step != step:
         moments = [*moments, _moment(model, look, enumerable=bool(names))]

@@ -31,6 +31,7 @@ class Kind(NamedTuple):
     advantage: str
     actors: int
     implementation: str
+    backend: str
 
     @property
     def alike(self) -> tuple[object, ...]:
@@ -40,7 +41,8 @@ class Kind(NamedTuple):
     def named(self, env: str) -> str:
         """Return what runs of this kind are called, in an environment or several."""
         whose = "" if self.implementation == "dae" else f" {self.implementation}"
-        return f"{env} {self.network} {self.advantage} {self.actors} actors{whose}"
+        games = "" if self.backend == "dae" else f" {self.backend} games"
+        return f"{env} {self.network} {self.advantage} {self.actors} actors{whose}{games}"
 
     def __str__(self) -> str:
         return self.named(self.env)
@@ -167,4 +169,4 @@ def _in_words(seconds: float) -> str:
 
 
 def _kind(settings: RunSettings) -> Kind:
-    return Kind(settings.env, settings.network, settings.advantage, settings.actors, settings.implementation)
+    return Kind(**{name: getattr(settings, name) for name in Kind._fields})

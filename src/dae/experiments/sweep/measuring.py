@@ -4,6 +4,7 @@ Where even that would take long (emulators that are slow to start, a deep networ
 minibatch are measured, and the rest is taken to be as fast.
 """
 
+import contextlib
 import statistics
 import time
 import warnings
@@ -13,6 +14,7 @@ from dataclasses import replace
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
+from dae.agent import PPO
 from dae.experiments.config import TrainConfig
 from dae.experiments.training.building import make_env, make_model
 
@@ -70,15 +72,14 @@ class _Steps(BaseCallback):
 
 
 def _seconds_of_a_step_together(config: TrainConfig, seconds: float) -> float:
-    env = make_env(config)
     deadline = time.perf_counter() + seconds
 
     def enough(steps: int) -> bool:
         return steps >= config.steps or (steps > _LEAST_STEPS and time.perf_counter() > deadline)
 
     steps = _Steps(enough)
-    make_model(config, env).learn(_ENDLESS, callback=steps)
-    env.close()
+    with contextlib.closing(make_env(config)) as env:
+        make_model(config, env).learn(_ENDLESS, callback=steps)
     noted = steps.noted[1:] if len(steps.noted) > _LEAST_STEPS else steps.noted  # the first step takes longer
     return (noted[-1] - noted[0]) / (len(noted) - 1)
 
@@ -98,12 +99,14 @@ def _seconds_to_learn_a_step_of(config: TrainConfig, minibatches: int, seconds: 
     needed = minibatches * config.batch_size
     length = min(config.steps, needed)
     small = replace(config, steps=length, actors=min(config.actors, -(-needed // length)), epochs=1)
-    env = make_env(small)
-    model = make_model(small, env)
+    with contextlib.closing(make_env(small)) as env:
+        return _seconds_of_an_epoch(make_model(small, env), config, seconds) / (small.steps * small.actors)
+
+
+def _seconds_of_an_epoch(model: PPO, config: TrainConfig, seconds: float) -> float:
     # Runs share the cores, but not with what else is going on now: time that a single thread waits does not count.
     clock = time.process_time if config.threads == 1 and model.device.type == "cpu" else time.perf_counter
-    steps = small.steps * small.actors
-    model.learn(steps)
+    model.learn(model.n_steps * model.n_envs)
     deadline = time.perf_counter() + seconds
     taken: list[float] = []  # for an epoch
     while not taken or time.perf_counter() < deadline:
@@ -112,5 +115,4 @@ def _seconds_to_learn_a_step_of(config: TrainConfig, minibatches: int, seconds: 
         taken.append((clock() - began) / model.n_epochs)
         # As many epochs as in a run, if there is time: an update takes some time whatever its size.
         model.n_epochs = max(1, min(config.epochs, int(seconds / 4 / taken[-1])))
-    env.close()
-    return statistics.median(taken[1:] or taken) / steps
+    return statistics.median(taken[1:] or taken)

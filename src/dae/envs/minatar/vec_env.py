@@ -1,0 +1,66 @@
+"""MinAtar's batch as the VecEnv that Stable-Baselines3 expects."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
+
+from dae.envs.minatar.batch import MinAtarBatch
+from dae.envs.sb3 import SharedVecEnv
+
+
+class MinAtarVecEnv(SharedVecEnv):
+    """Games that step together, without a loop over them."""
+
+    actions: NDArray[np.int64]
+
+    def __init__(self, batch: MinAtarBatch, render_mode: str | None = None) -> None:
+        self.batch = batch
+        super().__init__(batch.n_envs, batch.observation_space, batch.action_space, render_mode)
+
+    def reset(self) -> VecEnvObs:
+        observations = self.batch.reset(self._next_seed)
+        self._next_seed = None
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        return observations
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        self.actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        step = self.batch.step(self.actions)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if step.ended.size:
+            clock = self._clock()
+            returns, lengths = step.episode_returns.tolist(), step.episode_lengths.tolist()
+            cut = step.truncated[step.ended].tolist()
+            for k, i in enumerate(step.ended.tolist()):
+                infos[i] = {
+                    "terminal_observation": step.final_observations[k],
+                    "TimeLimit.truncated": cut[k],
+                    "episode": {"r": returns[k], "l": lengths[k], "t": clock},
+                }
+        return step.observations, step.rewards, step.terminated | step.truncated, infos
+
+    def observe(self) -> VecEnvObs:
+        """Return the current observations, for instance after `set_state`."""
+        return self.batch.observe()
+
+    def get_state(self) -> NDArray[np.void]:
+        """Return an exact snapshot of all environments, their random streams included: a plain, indexable array."""
+        return self.batch.get_state()
+
+    def set_state(self, state: NDArray[np.void], indices: Any = None) -> None:
+        """Restore a snapshot, into all environments or into those of `indices`."""
+        self.batch.set_state(state, indices)
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        return list(self.batch.render())
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """Return an attribute that all environments share, once for each."""
+        return [
+            getattr(self if attr_name == "render_mode" else self.batch, attr_name) for _ in self._get_indices(indices)
+        ]
