@@ -81,6 +81,9 @@ class Family:
         games = self.protocol.games if self.protocol else ()
         return [game.removeprefix(self.prefix).rpartition("-v")[0] for game in games]
 
+    # Presets that start from the defaults of `dae.PPO` for the estimator, which need few actors, not from the paper's.
+    presets_on_defaults: frozenset[str] = frozenset({SB3_PRESET})
+
     def preset(self, name: str) -> Mapping[str, Any]:
         """Return what a preset means here."""
         if name not in self.presets:

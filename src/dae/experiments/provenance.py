@@ -1,9 +1,11 @@
 """What a result was made with: versions, source and machine."""
 
+import contextlib
 import os
 import platform
 import subprocess
-from importlib.metadata import version
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
@@ -11,20 +13,27 @@ import torch
 import dae
 from dae.runs import Provenance
 
-_PACKAGES = ("dae-rl", "torch", "numpy", "gymnasium", "stable-baselines3", "numba")
+_PACKAGES = ("dae-rl", "torch", "numpy", "gymnasium", "stable-baselines3", "numba", "ale-py")
 
 
 def made_with() -> Provenance:
     """Return what a result was made with."""
     commit, uncommitted_changes = git_state(Path(dae.__file__).parent)
     return Provenance(
-        versions={name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
+        versions=dict(_versions()),
         git_commit=commit,
         uncommitted_changes=uncommitted_changes,
         threads=torch.get_num_threads(),
         machine=platform.platform(),
         cpus=os.cpu_count(),
     )
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for name in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):  # of an extra
+            yield name, version(name)
+    yield "python", platform.python_version()
 
 
 def git_state(package: Path) -> tuple[str | None, bool | None]:

@@ -14,7 +14,7 @@ import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
 from dae.catalog import default_settings, describe, estimator_names, require_estimator
-from dae.envs import SB3_PRESET, Family, families, family_of, full_id, network_names, plain_id, preset_names
+from dae.envs import Family, families, family_of, full_id, network_names, plain_id, preset_names
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
 from dae.rules import COUNT, FRACTION, NATURAL, Rule, check_fields, require, ruled
@@ -232,5 +232,7 @@ def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, An
 def preset_settings(env: str, advantage: str, preset: str) -> dict[str, Any]:
     """Return the settings in which a preset differs from a run's defaults: the estimator's, then the family's."""
     info = describe(advantage)
-    of_estimator = default_settings(info) if preset == SB3_PRESET else as_settings(info.paper)
-    return of_estimator | dict(family_of(env).preset(preset))
+    family = family_of(env)
+    on_defaults = preset in family.presets_on_defaults
+    of_estimator = default_settings(info) if on_defaults else as_settings(info.paper)
+    return of_estimator | dict(family.preset(preset))

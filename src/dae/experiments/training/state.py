@@ -25,7 +25,7 @@ from dae.experiments.training.building import agent_class
 from dae.experiments.training.wrappers import as_seen_by_agent, as_shown_within, innermost
 from dae.runs import Checkpoint, RunFolder, RunSettings
 from dae.runs.settings import require_same
-from dae.serialization import from_bytes, to_bytes
+from dae.serialization import BadData, from_bytes, to_bytes
 from dae.terminal.boundary import announce
 from dae.text import plural
 
@@ -192,6 +192,10 @@ def _only_what_runs_write(folder: RunFolder, checkpoint: Checkpoint) -> Iterator
     """Report in one line what a checkpoint holds that no run has written; its sums are right, so someone made it."""
     try:
         yield
+    except BadData as error:
+        raise UserError(
+            f"the checkpoint of {folder.path} at {checkpoint.frames:,} frames cannot be restored: {error}"
+        ) from error
     except UserError:
         raise
     except Exception as error:  # whatever it is, the file caused it
