@@ -63,7 +63,8 @@ class Outcome:
 class Game:
     """A game that starts again when it is over, or goes on with the next life."""
 
-    def __init__(self, rom: str, options: AtariOptions) -> None:
+    def __init__(self, rom: str, options: AtariOptions, screens: NDArray[np.uint8] | None = None) -> None:
+        """Load a game; games may share the memory of their last two screens, which none needs beyond a step."""
         self._options = options
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self._ale = ALEInterface()
@@ -80,7 +81,7 @@ class Game:
         self.action_set = tuple(legal)
         # Some games wait for the fire button; the second action is what `AtariWrapper` does after it.
         self._opening = (1, 2) if Action.FIRE in self.action_set else ()
-        self._screens = np.empty((2, *self._ale.getScreenDims(), 3), np.uint8)
+        self.screens = np.empty((2, *self._ale.getScreenDims(), 3), np.uint8) if screens is None else screens
         self._seen = 2  # screens of the last step; those of a step that a game's end cut short are fewer
         self._watching = True  # whether there is anyone to see the screens
         self._number, self._lives = -1, 0
@@ -207,14 +208,16 @@ class Game:
 
     def _look(self, place: int) -> None:
         if self._watching:
-            self._ale.getScreenRGB(self._screens[place])
+            self._ale.getScreenRGB(self.screens[place])
 
     def _frame(self) -> Frame:
         """Return what the agent sees: objects that show in only one of the last two frames, too."""
         if not self._watching:
             return self._nothing
-        seen = self._screens[: self._seen]
-        grey = cv2.cvtColor(seen[0] if len(seen) == 1 else np.maximum(*seen), cv2.COLOR_RGB2GRAY)
+        seen = self.screens[: self._seen]
+        grey = cv2.cvtColor(
+            seen[0] if len(seen) == 1 else np.maximum(seen[0], seen[1], out=seen[0]), cv2.COLOR_RGB2GRAY
+        )
         return np.asarray(cv2.resize(grey, (SIZE, SIZE), interpolation=cv2.INTER_AREA))
 
     @cached_property

@@ -29,7 +29,9 @@ class Games:
 
     def add(self, count: int) -> None:
         """Make more games."""
-        self._games += [Game(self._rom, self._options) for _ in range(count)]
+        for _ in range(count):
+            shared = self._games[0].screens if self._games else None  # so that it stays in the cache
+            self._games.append(Game(self._rom, self._options, shared))
 
     def start(self, seeds: list[tuple[int, int]] | None) -> NDArray[np.uint8]:
         """Begin the first games of these seeds, or the next ones; return their first frames."""
