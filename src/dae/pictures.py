@@ -80,9 +80,14 @@ def score_axis(axes: "Axes", label: str = "score", *, fontsize: float = 8) -> No
     axes.tick_params(labelsize=fontsize)
 
 
+_LONGEST_BESIDE_OTHERS = 30  # letters of a name in a legend
+
+
 def legend_below(figure: "Figure", axes: "Axes", *, columns: int = 2, fontsize: float = 8) -> None:
     """Name the lines of a panel below it, where no data are."""
     handles, labels = axes.get_legend_handles_labels()
+    if max(map(len, labels), default=0) > _LONGEST_BESIDE_OTHERS:
+        columns = 1
     figure.legend(
         handles,
         labels,

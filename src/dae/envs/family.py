@@ -81,6 +81,19 @@ class Family:
         games = self.protocol.games if self.protocol else ()
         return [game.removeprefix(self.prefix).rpartition("-v")[0] for game in games]
 
+    def ids_named(self, name: str) -> list[str]:
+        """Return the ids of games with this name, which may lack version and family."""
+
+        def plain(text: str) -> str:
+            return text.casefold().replace("_", "")
+
+        games = self.protocol.games if self.protocol else ()
+        return [
+            env_id
+            for env_id, game in zip(games, self.game_names, strict=True)
+            if plain(name) in (plain(game), plain(self.prefix + game))
+        ]
+
     # Presets that start from the defaults of `dae.PPO` for the estimator, which need few actors, not from the paper's.
     presets_on_defaults: frozenset[str] = frozenset({SB3_PRESET})
 
@@ -105,8 +118,7 @@ class Family:
         except gym.error.Error as error:
             if env_id in gym.registry:
                 raise InvalidValue(one_line(error)) from error
-            known = [*gym.registry, *(name for family in _FAMILIES for name in family.game_names)]
-            hint = nearest(env_id, known, "gymnasium.pprint_registry() lists those installed", most=3)
+            hint = nearest(env_id, _suggestions(), "gymnasium.pprint_registry() lists those installed", most=3)
             raise InvalidValue(f"environment {env_id!r} is not known{hint}") from error
         made_by = gym.spec(env_id).entry_point
         try:
@@ -190,27 +202,24 @@ _FAMILIES: list[Family] = []
 
 
 def full_id(name: str) -> str:
-    """Return the id of a game of the paper that is named without version or family; other names as they are.
+    """Return the id of a game that is named without version or family; other names as they are.
 
     >>> full_id("Pong"), full_id("minatar/space_invaders"), full_id("CartPole-v1")
     ('ALE/Pong-v5', 'MinAtar/SpaceInvaders-v1', 'CartPole-v1')
     """
-
-    def plain(text: str) -> str:
-        return text.casefold().replace("_", "")
-
-    if name in gym.registry:
-        return name
-    games = {
-        env_id: (plain(game), plain(family.prefix + game))
-        for family in _FAMILIES
-        if family.protocol
-        for env_id, game in zip(family.protocol.games, family.game_names, strict=True)
-    }
-    named = [env_id for env_id, names in games.items() if plain(name) in names]
+    named = [env_id for family in _FAMILIES for env_id in family.ids_named(name)]
     if len(named) > 1:
         raise InvalidValue(f"environment {name!r} is the name of several games: choose {' or '.join(named)}")
     return named[0] if named else name
+
+
+def _suggestions() -> list[str]:
+    """Return what environments are called: ids, and names of the paper's games that are one family's alone."""
+    names = [name for family in _FAMILIES for name in family.game_names]
+    of_several = [
+        f"{family.prefix}{name}" for family in _FAMILIES for name in family.game_names if names.count(name) > 1
+    ]
+    return [*(name for name in names if names.count(name) == 1), *of_several, *gym.registry]
 
 
 def register_family(family: Family) -> None:

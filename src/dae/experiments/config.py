@@ -34,7 +34,7 @@ class TrainConfig(RunSettings):
     """
 
     threads: int = ruled(0, THREADS)
-    """CPU threads of PyTorch; 0 leaves the choice to it."""
+    """CPU threads of PyTorch, and processes of Atari's emulators; 0 leaves the choice to PyTorch."""
     checkpoint_seconds: float = ruled(60.0, NOT_NEGATIVE)
     """Seconds between checkpoints."""
     track: Literal["tensorboard", "wandb", "none"] = "tensorboard"

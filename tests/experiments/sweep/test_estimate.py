@@ -54,7 +54,7 @@ def test_the_largest_suite_takes_few_measurements(
 def test_what_earlier_runs_recorded_wins(measured: list[tuple[TrainConfig, float]], tmp_path: Path) -> None:
     config = small(tmp_path)
     kinds = {
-        Kind(f"MinAtar/{game}-v1", "baseline", advantage, 8, "dae"): config
+        Kind(f"MinAtar/{game}-v1", "baseline", advantage, 8, "dae", "dae"): config
         for game in ("Breakout", "Freeway")
         for advantage in ("dae", "gae")
     }

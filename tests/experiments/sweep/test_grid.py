@@ -72,7 +72,7 @@ def test_a_module_registers_its_family_before_presets_are_looked_up() -> None:
         "from dae.experiments.sweep.config import SweepConfig, planned_runs;"
         "envs = ('CartPole-v1', 'tests.extending.toy_family:Toy/Walk-v0');"
         "runs = planned_runs(SweepConfig(envs=envs, advantages=('dae',)));"
-        "assert [run.config.frames for run in runs] == [1_000_000, 4_000]"
+        "assert [run.config.frames for run in runs] == [1_000_000, 8_000]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

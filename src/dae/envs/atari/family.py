@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
+_FOR_SEVERAL = {"combat", "joust", "maze_craze", "warlords"}
 _TRUNK: Mapping[str, Any] = {"atari_trunk": "code"}  # the authors' parameter files, and CnnPolicy, have it
 
 
@@ -53,12 +54,18 @@ class Atari(Family):
     network_names = ("baseline", "wide", "deep")
     env_settings = {"sticky_actions": "sticky_action_prob", "backend": "backend"}  # noqa: RUF012
 
+    def ids_named(self, name: str) -> list[str]:
+        """Return the ids of games with this name, also as the paper's ids have it: PongNoFrameskip-v4."""
+        return super().ids_named(name.removesuffix("NoFrameskip-v4"))
+
     def require_known(self, env_id: str) -> None:
         missing = [name for name in ("ale_py", "cv2") if importlib.util.find_spec(name) is None]
         if missing:
             raise UserError(f"{env_id} needs {' and '.join(missing)}, not installed here: pip install 'dae-rl[atari]'")
         if env_id not in _roms():
             raise InvalidValue(f"environment {env_id!r} is not known{nearest(env_id, _roms(), most=3)}")
+        if _roms()[env_id] in _FOR_SEVERAL:
+            raise InvalidValue(f"environment {env_id!r} is a game for several players: choose one for a single player")
 
     def make(self, env_id: str, n_envs: int, seed: int | None, **options: Any) -> "VecEnv":
         """Make games that step together; `backend="sb3"` makes those of Stable-Baselines3, to compare with."""
@@ -107,9 +114,8 @@ class Atari(Family):
 
 @functools.cache
 def _roms() -> dict[str, str]:
-    """Return the names of the files of all games that one can play alone, by id."""
+    """Return the names of the files of all games, by id."""
     from ale_py import roms
     from ale_py.registration import rom_id_to_name
 
-    for_several = {"combat", "joust", "maze_craze", "warlords"}
-    return {f"ALE/{rom_id_to_name(rom)}-v5": rom for rom in roms.get_all_rom_ids() if rom not in for_several}
+    return {f"ALE/{rom_id_to_name(rom)}-v5": rom for rom in roms.get_all_rom_ids()}

@@ -34,4 +34,6 @@ class AtariOptions:
                 raise InvalidValue(f"{name} is not an option of {env_id}; choose from {', '.join(sorted(known))}")
         chosen = AtariOptions(**options)
         check_fields(chosen)
+        if chosen.backend == "sb3" and chosen.n_processes is not None:
+            raise InvalidValue(f"n_processes is {chosen.n_processes}: with backend 'sb3' there is one")
         return chosen

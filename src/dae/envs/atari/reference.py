@@ -47,6 +47,7 @@ def make_reference(env_id: str, options: AtariOptions, n_envs: int, seed: int | 
 
 def _make_emulator(env_id: str, options: AtariOptions) -> gym.Env[Any, Any]:
     gym.register_envs(ale_py)
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # no banner
     return gym.make(
         env_id,
         frameskip=1,

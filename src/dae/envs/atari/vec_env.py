@@ -100,8 +100,11 @@ class AtariVecEnv(SharedVecEnv):
         return self._stacks
 
     def step_async(self, actions: NDArray[Any]) -> None:
+        if not self._parts:
+            raise InvalidValue("the environments are closed: make new ones")
         actions = np.asarray(actions)
-        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= len(self.action_names):
+        integers = actions.shape == (self.num_envs,) and np.issubdtype(actions.dtype, np.integer)
+        if not integers or actions.min() < 0 or actions.max() >= len(self.action_names):
             raise InvalidValue(
                 f"actions are {actions!r}: they must be {self.num_envs} integers in [0, {len(self.action_names)})"
             )

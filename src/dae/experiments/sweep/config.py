@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import tyro
 
 from dae.catalog import estimator_names
-from dae.envs import SB3_PRESET, families, import_module_of, network_names, preset_names
+from dae.envs import SB3_PRESET, families, full_id, import_module_of, network_names, preset_names
 from dae.errors import UserError, nearest
 from dae.experiments.config import TrainConfig
 from dae.experiments.sweep.grid import combinations, tag_of
@@ -18,7 +18,6 @@ from dae.experiments.sweep.planned import PlannedRun, plan, read_settings
 from dae.experiments.sweep.seeds import SEEDS, SEEDS_WORDS, Seeds
 from dae.paper import ABLATION, REFERENCE
 from dae.rules import EACH_ONCE, NOT_NEGATIVE, optional, ruled
-from dae.runs.settings import ENV_WORD
 from dae.terminal.options import choice, one_of, optional_words
 
 _NETWORKS, _PRESETS = network_names(), preset_names()
@@ -105,7 +104,7 @@ class _Swept:
 
     suite: Annotated[str, tyro.conf.Positional, one_of(suites()), optional_words(choice(suites()))] = ""
     """The paper's experiments, by family; its ablation; small problems (classic); a quick test (smoke); or --envs."""
-    envs: Annotated[tuple[Annotated[str, ENV_WORD], ...], optional_words("ENV ...")] = ruled((), EACH_ONCE)
+    envs: Annotated[tuple[str, ...], optional_words("ENV ...")] = ruled((), EACH_ONCE)
     """Environments, in place of the suite's."""
     advantages: Annotated[
         tuple[Annotated[str, one_of(estimator_names())], ...], optional_words(f"{choice(estimator_names())} ...")
@@ -148,7 +147,7 @@ class SweepConfig(Launching, _Swept):
         """What the suite and the options together stand for."""
         return tuple(
             Grid(
-                self.envs or base.envs,
+                tuple(full_id(env) for env in self.envs) or base.envs,
                 self.advantages or base.advantages,
                 self.networks or base.networks,
                 base.seeds if self.seeds is None else self.seeds,

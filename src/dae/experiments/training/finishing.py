@@ -35,7 +35,9 @@ def play_on(config: TrainConfig, agent: PPO, recorder: Recorder, signals: StopSi
             obs, rewards, dones, infos = env.step(agent.within_bounds(acted.actions.cpu().numpy()))  # type: ignore[assignment]
             frames += per_step
             require_finite(obs, rewards, frames // per_step)
-            recorder.record(np.flatnonzero(dones), infos, frames)
+            ended = np.flatnonzero(dones)
+            agent._update_info_buffer([infos[i] for i in ended], dones[ended])  # the last 100 episodes are these, too
+            recorder.record(ended, infos, frames)
         recorder.write_episodes()
         completed = parallel.broadcast(recorder.completed_frames)
         recorder.show_finishing(completed)
