@@ -73,6 +73,7 @@ def test_a_run_is_played_and_filmed_in_colour(tmp_path: Path, capsys: pytest.Cap
     )
 
 
+@pytest.mark.slow
 def test_games_of_stable_baselines3_start_again_and_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = small(tmp_path, "--frames", "1K", "--backend", "sb3", *SHORT, of=GAME)
     killed_at_a_checkpoint(config)
