@@ -112,6 +112,7 @@ def parts_of_a_step(games: list[str]) -> None:
     )
     for game in games:
         played = Game(GAMES[game], AtariOptions())
+        played.start((0, 0))
         actions = itertools.cycle(np.random.default_rng(0).integers(len(played.action_set), size=64).tolist())
 
         def emulate(played: Game = played, actions: itertools.cycle = actions) -> None:
