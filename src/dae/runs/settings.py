@@ -55,7 +55,7 @@ class _Chosen:
     network: Annotated[str, one_of(network_names())] = "baseline"
     """Size of the network: the paper's baseline, wide, or deep (images of Atari's size)."""
     preset: Annotated[str, one_of(preset_names())] = "paper"
-    """What the other options are by default: the paper's settings, a run of a few minutes, or `dae.PPO`'s defaults."""
+    """What the other options are by default: the paper's settings, a short run, or `dae.PPO`'s defaults."""
     seed: int = ruled(0, SEED)
     """Seed of the network, the actions and the environments."""
     frames: Annotated[int, COUNT_WORD] = ruled(10_000_000, SIZE)
