@@ -77,7 +77,7 @@ class Rollout:
         """Find out the sizes alone, and refuse what does not fit; memory is taken when something is stored."""
         self._allocate(torch.device("meta"))
         if self.device.type == "cpu":
-            require_memory(self._size, self.nbytes)
+            require_memory(str(self), self.nbytes)
 
     def _allocate(self, device: torch.device) -> None:
         try:
@@ -110,13 +110,12 @@ class Rollout:
         self.log_probs = None if choices is None else zeros(choices.total)
         self.critic = zeros(choices.total) if self._has_head and choices is not None else None
 
-    @property
-    def _size(self) -> str:
+    def __str__(self) -> str:
         return f"a rollout of {plural(self.n_steps, 'step')} x {plural(self.n_envs, 'environment')}"
 
     @property
     def _too_large(self) -> InvalidValue:
-        return InvalidValue(f"{self._size} does not fit into memory: lower n_steps")
+        return InvalidValue(f"{self} does not fit into memory: lower n_steps")
 
     @property
     def nbytes(self) -> int:

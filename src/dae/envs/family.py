@@ -75,11 +75,14 @@ class Family:
         SB3_PRESET: {"actors": 1, "frames": 100_000, "finishing": False},
     }
 
+    # Presets that start from the defaults of `dae.PPO` for the estimator, which need few actors, not from the paper's.
+    presets_on_defaults: frozenset[str] = frozenset({SB3_PRESET})
+
     @property
-    def game_names(self) -> list[str]:
-        """What the paper's games are called, in the order of their ids."""
-        games = self.protocol.games if self.protocol else ()
-        return [game.removeprefix(self.prefix).rpartition("-v")[0] for game in games]
+    def games(self) -> dict[str, str]:
+        """What the paper's games are called, by id."""
+        ids = self.protocol.games if self.protocol else ()
+        return {env_id: env_id.removeprefix(self.prefix).rpartition("-v")[0] for env_id in ids}
 
     def ids_named(self, name: str) -> list[str]:
         """Return the ids of games with this name, which may lack version and family."""
@@ -87,15 +90,8 @@ class Family:
         def plain(text: str) -> str:
             return text.casefold().replace("_", "")
 
-        games = self.protocol.games if self.protocol else ()
-        return [
-            env_id
-            for env_id, game in zip(games, self.game_names, strict=True)
-            if plain(name) in (plain(game), plain(self.prefix + game))
-        ]
-
-    # Presets that start from the defaults of `dae.PPO` for the estimator, which need few actors, not from the paper's.
-    presets_on_defaults: frozenset[str] = frozenset({SB3_PRESET})
+        of_game = {env_id: (plain(game), plain(self.prefix + game)) for env_id, game in self.games.items()}
+        return [env_id for env_id, names in of_game.items() if plain(name) in names]
 
     def preset(self, name: str) -> Mapping[str, Any]:
         """Return what a preset means here."""
@@ -108,8 +104,7 @@ class Family:
 
     def paper_name(self, env_id: str) -> str | None:
         """Return the paper's name of an environment, or None if it is not in the paper."""
-        games = self.protocol.games if self.protocol else ()
-        return dict(zip(games, self.game_names, strict=True)).get(env_id)
+        return self.games.get(env_id)
 
     def require_known(self, env_id: str) -> None:
         """Refuse an id that does not exist, and suggest the most similar ones."""
@@ -214,12 +209,10 @@ def full_id(name: str) -> str:
 
 
 def _suggestions() -> list[str]:
-    """Return what environments are called: ids, and names of the paper's games that are one family's alone."""
-    names = [name for family in _FAMILIES for name in family.game_names]
-    of_several = [
-        f"{family.prefix}{name}" for family in _FAMILIES for name in family.game_names if names.count(name) > 1
-    ]
-    return [*(name for name in names if names.count(name) == 1), *of_several, *gym.registry]
+    """Return what environments are called: ids, and names of the paper's games, with the family if several have one."""
+    games = [(family.prefix, name) for family in _FAMILIES for name in family.games.values()]
+    names = [name for _, name in games]
+    return [*(name if names.count(name) == 1 else prefix + name for prefix, name in games), *gym.registry]
 
 
 def register_family(family: Family) -> None:

@@ -27,6 +27,7 @@ class TrainConfig(RunSettings):
     """Train an agent. Run the same command again to continue a run that was stopped.
 
         dae train MinAtar/Breakout-v1 --preset quick
+        dae train Pong --network wide
         dae train CartPole-v1 --advantage gae --frames 100K --seed 1
         dae train --resume runs/CartPole-v1/gae-baseline/seed-1
 

@@ -21,7 +21,7 @@ _LEFT_OPEN = {"minibatches", "drop_last", "bootstrap_truncations", "minatar_vers
 _IN_WORDS: dict[str, str | dict[Any, str]] = {
     "steps": "{} steps between updates",
     "batch_size": "minibatches of {} steps",
-    "epochs": "{} epochs per update",
+    "epochs": {1: "1 epoch per update", ...: "{} epochs per update"},
     "learning_rate": "learning rate {}",
     "clip_range": "clip range {}",
     "anneal": {True: "with annealing", False: "without annealing"},
@@ -32,7 +32,11 @@ _IN_WORDS: dict[str, str | dict[Any, str]] = {
     "max_grad_norm": {None: "without gradient clipping", ...: "gradients clipped at norm {}"},
     "normalize": {True: "with normalised advantages", False: "without normalised advantages"},
     "correction": "correction {}",
-    "row_length": {None: "trajectories of all steps between updates", ...: "trajectories of {} steps"},
+    "row_length": {
+        None: "trajectories of all steps between updates",
+        1: "single steps in place of trajectories",
+        ...: "trajectories of {} steps",
+    },
     "minibatches": {"rows": "minibatches of equal rows", "segments": "minibatches of whole segments"},
     "drop_last": {True: "incomplete minibatches dropped", False: "incomplete minibatches kept"},
     "kl_coef": {None: "clipping in place of a KL penalty", ...: "KL penalty of weight {} in place of clipping"},

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
 
 _FOR_SEVERAL = {"combat", "joust", "maze_craze", "warlords"}
-_TRUNK: Mapping[str, Any] = {"atari_trunk": "code"}  # the authors' parameter files, and CnnPolicy, have it
+# The channels of the authors' parameter files, which probably made the paper's tables, and of CnnPolicy.
+_TRUNK: Mapping[str, Any] = {"atari_trunk": "code"}
 
 
 class Atari(Family):
@@ -29,7 +30,6 @@ class Atari(Family):
     label = "Atari"
     prefix = "ALE/"
     protocol = Protocol(tuple(f"ALE/{game}-v5" for game in paper_games("atari")), frames=40_000_000, seeds=10)
-    # The channels of the authors' parameter files, which probably made the paper's tables; its figure has others.
     presets = {  # noqa: RUF012
         "paper": {**_TRUNK, "frames": protocol.frames},
         # With few actors the paper's DAE ends up with one action before it has learned anything: docs/atari.md.

@@ -1,5 +1,6 @@
 """Games in this process, or in one of their own, which is asked for the same things."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -87,9 +88,13 @@ class Elsewhere:
 
     @property
     def _ended(self) -> UserError:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=5)  # for its own exit code
         self.close()
+        code = self._process.returncode
         return UserError(
-            f"a process of emulators has ended (exit code {self._process.wait()}): is there enough memory?"
+            f"a process of emulators has ended (exit code {code}; -9 for lack of memory or after an interrupt): make "
+            "the environments again"
         )
 
     def close(self) -> None:

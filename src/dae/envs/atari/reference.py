@@ -64,11 +64,11 @@ class _Told(VecEnvWrapper):
     Lengths of episodes are in steps of the agent; the Monitor is within `AtariWrapper`, and counts frames.
     """
 
+    last_screen = None  # it is gone when an episode has ended
+
     def __init__(self, venv: VecEnv) -> None:
         super().__init__(venv)
         self._steps = np.zeros(self.num_envs, int)
-
-    last_screen = None  # it is gone when an episode has ended
 
     @property
     def action_names(self) -> list[str]:

@@ -67,8 +67,7 @@ def make_env(settings: RunSettings) -> VecEnv:
             has_head=True,
             n_stack=stack_size(shown),
         )
-    what = f"a rollout of {plural(settings.steps, 'step')} x {plural(settings.actors, 'environment')}"
-    require_memory(what, rollout.nbytes + settings.actors * settings.family.bytes_per_env)
+    require_memory(str(rollout), rollout.nbytes + settings.actors * settings.family.bytes_per_env)
     return normalized(settings, make_vec_env(settings.env, settings.actors, settings.seed, **settings.env_options))
 
 
