@@ -130,6 +130,10 @@ class CriticHeadMixin(ActorCriticPolicy):
         log_prob, closed_form = distribution.log_prob(actions.flatten(1)), distribution.entropy()
         return Heads(values, log_prob, -log_prob if closed_form is None else closed_form, None, critic)
 
+    def log_probs(self, observations: PyTorchObs, masks: Tensor | None = None) -> Tensor:
+        """Return log π(·|s), for actions that can be enumerated."""
+        return self._log_probs(self._latents(observations)[0], masks)
+
     def critic_outputs(self, observations: PyTorchObs, masks: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return log π(·|s), V̂(s) and the extra head's output, for actions that can be enumerated."""
         latent_pi, latent_vf = self._latents(observations)
@@ -138,8 +142,7 @@ class CriticHeadMixin(ActorCriticPolicy):
     def choose(self, observations: PyTorchObs, masks: Tensor, *, deterministic: bool) -> Tensor:
         """Return allowed actions for N states: the most probable ones, or a sample."""
         assert self.choices is not None
-        latent_pi, _ = self._latents(observations)
-        return self.choices.sample(self._log_probs(latent_pi, masks), deterministic=deterministic)
+        return self.choices.sample(self.log_probs(observations, masks), deterministic=deterministic)
 
     def _log_probs(self, latent_pi: Tensor, masks: Tensor | None) -> Tensor:
         """Return log π(·|s), also for a policy that overrides its distribution."""

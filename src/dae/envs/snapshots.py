@@ -25,8 +25,7 @@ def take_snapshot(env: VecEnv, observations: VecEnvObs) -> bytes:
     """Return the state of all environments; `observations` are what they last showed."""
     if not isinstance(env, DummyVecEnv):
         raise NotData(f"the state of a {type(env).__name__} cannot be read")
-    layers = [[_attributes(layer) for layer in _chain(each)] for each in env.envs]
-    return to_bytes({"environments": layers, "observations": observations})
+    return to_bytes({"environments": [_layers(each) for each in env.envs], "observations": observations})
 
 
 def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
@@ -35,14 +34,67 @@ def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
     env.reset()
     content = from_bytes(snapshot)
     for each, layers in zip(env.envs, content["environments"], strict=True):
-        for layer, attributes in zip(_chain(each), layers, strict=True):
-            own = _attributes(layer)
-            for name, value in attributes.items():
-                if name not in own or not _are_alike(own[name], value):
-                    raise BadData(f"it would change {name} of a {type(layer).__name__}, which is not of its kind")
-                _set(layer, name, value)
+        _set_layers(each, layers)
     observations: VecEnvObs = content["observations"]
     return observations
+
+
+class SeparateStates:
+    """The states of environments that are objects of their own, one by one."""
+
+    def __init__(self, env: DummyVecEnv) -> None:
+        self._env = env
+
+    def take_states(self, indices: Sequence[int]) -> list[bytes]:
+        shown = self._env._obs_from_buf()
+        return [
+            to_bytes({"environment": _layers(self._env.envs[i]), "observation": _of_one(shown, i)}) for i in indices
+        ]
+
+    def put_states(
+        self, states: Sequence[bytes], indices: Sequence[int], seeds: Sequence[int] | None = None
+    ) -> VecEnvObs:
+        for k, (state, i) in enumerate(zip(states, indices, strict=True)):
+            content = from_bytes(state)
+            layers = content["environment"]
+            if seeds is not None:
+                layers = [_reseeded(attributes, seeds[k]) for attributes in layers]
+            _set_layers(self._env.envs[i], layers)
+            self._env._save_obs(i, content["observation"])
+        return _of_some(self._env._obs_from_buf(), indices)
+
+
+def _of_one(observations: VecEnvObs, index: int) -> Any:
+    if isinstance(observations, dict):
+        return {name: part[index] for name, part in observations.items()}
+    return np.asarray(observations)[index]
+
+
+def _of_some(observations: VecEnvObs, indices: Sequence[int]) -> VecEnvObs:
+    if isinstance(observations, dict):
+        return {name: part[list(indices)] for name, part in observations.items()}
+    return np.asarray(observations)[list(indices)]
+
+
+def _reseeded(attributes: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Give all generators of an environment other random numbers."""
+    return {
+        name: np.random.default_rng([seed, k]) if isinstance(value, np.random.Generator) else value
+        for k, (name, value) in enumerate(attributes.items())
+    }
+
+
+def _layers(env: gym.Env[Any, Any]) -> list[dict[str, Any]]:
+    return [_attributes(layer) for layer in _chain(env)]
+
+
+def _set_layers(env: gym.Env[Any, Any], layers: list[dict[str, Any]]) -> None:
+    for layer, attributes in zip(_chain(env), layers, strict=True):
+        own = _attributes(layer)
+        for name, value in attributes.items():
+            if name not in own or not _are_alike(own[name], value):
+                raise BadData(f"it would change {name} of a {type(layer).__name__}, which is not of its kind")
+            _set(layer, name, value)
 
 
 _NUMBER = bool | int | float | np.bool_ | np.integer | np.floating

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
 from dae.envs.minatar.batch import MinAtarBatch
+from dae.envs.minatar.rng import random_streams
 from dae.envs.sb3 import SharedVecEnv
+from dae.serialization import BadData
 
 
 class MinAtarVecEnv(SharedVecEnv):
@@ -55,6 +57,22 @@ class MinAtarVecEnv(SharedVecEnv):
     def set_state(self, state: NDArray[np.void], indices: Any = None) -> None:
         """Restore a snapshot, into all environments or into those of `indices`."""
         self.batch.set_state(state, indices)
+
+    def take_states(self, indices: Sequence[int]) -> list[bytes]:
+        states = self.batch.get_state()
+        return [states[i].tobytes() for i in indices]
+
+    def put_states(
+        self, states: Sequence[bytes], indices: Sequence[int], seeds: Sequence[int] | None = None
+    ) -> VecEnvObs:
+        content, kind = b"".join(states), self.batch.get_state().dtype
+        if len(content) != len(states) * kind.itemsize:
+            raise BadData(f"it is not a state of {self.batch.game}, which takes {kind.itemsize} bytes")
+        records = np.frombuffer(content, kind).copy()
+        if seeds is not None:
+            records["rng0"], records["rng1"] = random_streams(seeds, np.zeros(len(states), np.int64))
+        self.batch.set_state(records, list(indices))
+        return self.batch.observe()[list(indices)]
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         return list(self.batch.render())
