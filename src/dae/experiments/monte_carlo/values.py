@@ -54,7 +54,7 @@ class ActionValues:
 
     @cached_property
     def advantages(self) -> Estimated:
-        """A(s, a) = Q(s, a) − V(s), (S, A): of each group of rollouts, one for each action, so that errors are right."""
+        """A(s, a) = Q(s, a) − V(s), (S, A): the n-th rollouts of all actions make the n-th sample, for right errors."""
         return Estimated(self.returns - self.v.samples[:, None])
 
 
