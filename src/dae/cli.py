@@ -56,6 +56,11 @@ COMMANDS = {
         "dae.experiments.synthetic.config:SyntheticConfig",
         "dae.experiments.synthetic.run:run",
     ),
+    "quality": Command(
+        "Measure how good an agent's advantages are, against Monte-Carlo truth.",
+        "dae.experiments.quality.config:QualityConfig",
+        "dae.experiments.quality.run:run",
+    ),
     "report": Command(
         "Summarise finished runs: tables, figures, statistics, and a page.",
         "dae.report.command:ReportConfig",

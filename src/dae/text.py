@@ -1,7 +1,7 @@
 """How numbers are written, in messages, tables and figures."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _MOST_DECIMALS = 6
 
@@ -92,3 +92,17 @@ def _scientific(number: float, decimals: int) -> str:
     """Write 1.6e-6 where Python writes 1.6e-06."""
     mantissa, exponent = f"{number:.{decimals}e}".split("e")
     return f"{mantissa}e{int(exponent)}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Write rows with aligned columns: names to the left, numbers to the right.
+
+    >>> print(aligned([["", "score"], ["DAE", "12.5"]]))
+         score
+    DAE   12.5
+    """
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([row[0].ljust(first), *(text.rjust(width) for text, width in zip(row[1:], others, strict=True))])
+        for row in rows
+    )

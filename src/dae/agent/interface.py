@@ -27,6 +27,7 @@ from dae.agent.frames import stack_size
 from dae.agent.policy import (
     CnnPolicy,
     CriticHeadMixin,
+    HeadName,
     MlpPolicy,
     MultiInputPolicy,
     acts_in_its_own_way,
@@ -195,8 +196,7 @@ class PPOInterface(SafeSaving, stable_baselines3.PPO):
             has_head=self.estimator.head is not None,
             n_stack=stack_size(self.env),
         )
-        kind, arguments = self._network
-        self.policy = kind(self.observation_space, self.action_space, self.lr_schedule, **arguments).to(self.device)
+        self.policy = self._make_policy()
         parallel.begin(self.policy, self.env, self.seed)
         if self.device.type == "cpu":
             keep_freed_memory()
@@ -206,6 +206,15 @@ class PPOInterface(SafeSaving, stable_baselines3.PPO):
     def _network(self) -> tuple[type[Any], dict[str, Any]]:
         kind = with_critic_head(self.policy_class)
         return kind, {"use_sde": self.use_sde, "critic_head": self.estimator.head, **self.policy_kwargs}
+
+    def _make_policy(self, **other: Any) -> Any:
+        kind, arguments = self._network
+        return kind(self.observation_space, self.action_space, self.lr_schedule, **arguments | other).to(self.device)
+
+    def new_critic(self, head: HeadName | None) -> CriticHeadMixin:
+        """Make a network like the agent's, with new weights, whose critic has this output besides the value."""
+        policy: CriticHeadMixin = self._make_policy(critic_head=head)
+        return policy
 
     def learn(
         self,

@@ -27,6 +27,7 @@ from dae.agent.frames import stack_size
 from dae.agent.interface import PPOInterface
 from dae.agent.policy import Acted, Heads, acts_in_its_own_way
 from dae.agent.rollout import Batch, Rollout, ends_of
+from dae.catalog import Batching
 from dae.core import clipped_surrogate, kl_divergence, n_step_targets
 from dae.rules import FRACTION, require
 
@@ -87,7 +88,7 @@ class PPO(PPOInterface):
             self._update_info_buffer([infos[i] for i in ended], dones[ended])
             truncated = np.zeros_like(dones)
             if self.options.bootstrap_truncations:
-                truncated[ended] = [_is_truncated(infos[i]) for i in ended]
+                truncated[ended] = [is_truncated(infos[i]) for i in ended]
             self._bootstrap(np.flatnonzero(truncated), infos, n_steps)
             rollout_buffer.add(rewards, dones & ~truncated, truncated, acted, masks)
             n_steps += 1
@@ -161,7 +162,7 @@ class PPO(PPOInterface):
         broken = torch.zeros((), dtype=torch.bool, device=self.device)
         stop, learned = False, 0
         for epoch in range(self.n_epochs):
-            for batch in self._minibatches():
+            for batch in self.minibatches_of(rollout, self.estimator.info.batching):
                 heads = evaluate(batch.observations, batch.actions, batch.masks).shaped(*batch.shape)
                 estimate = self.estimator(heads, batch)
                 policy_loss, measured = self._policy_loss(heads, batch, estimate.advantages, clip_range)
@@ -195,11 +196,12 @@ class PPO(PPOInterface):
         self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
         self.train()
 
-    def _minibatches(self) -> Iterator[Batch]:
+    def minibatches_of(self, rollout: Rollout, batching: Batching) -> Iterator[Batch]:
+        """Go through a rollout in random order, in minibatches of the agent's size and kind."""
         options = self.options
-        if options.minibatches == "segments":
-            return self.rollout_buffer.segments(self.batch_size, drop_last=options.drop_last)
-        return self.rollout_buffer.minibatches(self.estimator.info.batching, self.batch_size, options.row_length)
+        if batching == "trajectories" and options.minibatches == "segments":
+            return rollout.segments(self.batch_size, drop_last=options.drop_last)
+        return rollout.minibatches(batching, self.batch_size, options.row_length)
 
     def _clip_gradients(self) -> Tensor:
         """Clip the gradient to a norm of at most `max_grad_norm`; return its norm before clipping."""
@@ -265,6 +267,6 @@ class PPO(PPOInterface):
             self.logger.record("train/control_weight", float(self.estimator.control_weight))
 
 
-def _is_truncated(info: dict[str, Any]) -> bool:
+def is_truncated(info: dict[str, Any]) -> bool:
     """Say whether a time limit cut this episode; without its last observation there is nothing to bootstrap from."""
     return bool(info.get("TimeLimit.truncated", False)) and info.get("terminal_observation") is not None

@@ -240,6 +240,11 @@ class Rollout:
             for chosen in torch.split(self._shuffled(self.n_envs), batch_size // rest):
                 yield self._batch(_rows(chosen * self.n_steps + pieces * length, rest))
 
+    def rows(self, batch_size: int) -> Iterator[Batch]:
+        """Go through the rollout row by row, in their order, a few whole rows at a time."""
+        for chosen in torch.split(torch.arange(self.n_envs, device=self.device), max(1, batch_size // self.n_steps)):
+            yield self._batch(_rows(chosen * self.n_steps, self.n_steps))
+
     def segments(self, batch_size: int, *, drop_last: bool = False) -> Iterator[Batch]:
         """Go through the rollout by segments, the stretches between episode ends, in random order and never cut.
 

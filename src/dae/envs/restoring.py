@@ -21,7 +21,8 @@ class Restorable(Protocol):
     ) -> VecEnvObs:
         """Bring environments to states, and return what they show there.
 
-        Without `seeds` they go on as they would have; with them, each draws its random numbers from a seed of its own.
+        Without `seeds` they go on as they would have. With them, each draws its random numbers from a seed of its own,
+        and a time limit begins anew: it is not part of the game.
         """
 
 

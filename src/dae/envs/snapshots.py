@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.envs.registration import EnvSpec
+from gymnasium.wrappers import TimeLimit
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs
@@ -56,10 +57,9 @@ class SeparateStates:
     ) -> VecEnvObs:
         for k, (state, i) in enumerate(zip(states, indices, strict=True)):
             content = from_bytes(state)
-            layers = content["environment"]
+            _set_layers(self._env.envs[i], content["environment"])
             if seeds is not None:
-                layers = [_reseeded(attributes, seeds[k]) for attributes in layers]
-            _set_layers(self._env.envs[i], layers)
+                _begin_anew(self._env.envs[i], seeds[k])
             self._env._save_obs(i, content["observation"])
         return _of_some(self._env._obs_from_buf(), indices)
 
@@ -76,12 +76,14 @@ def _of_some(observations: VecEnvObs, indices: Sequence[int]) -> VecEnvObs:
     return np.asarray(observations)[list(indices)]
 
 
-def _reseeded(attributes: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Give all generators of an environment other random numbers."""
-    return {
-        name: np.random.default_rng([seed, k]) if isinstance(value, np.random.Generator) else value
-        for k, (name, value) in enumerate(attributes.items())
-    }
+def _begin_anew(env: gym.Env[Any, Any], seed: int) -> None:
+    """Give an environment other random numbers, and the whole of its time limit."""
+    for depth, layer in enumerate(_chain(env)):
+        for k, (name, value) in enumerate(_attributes(layer).items()):
+            if isinstance(value, np.random.Generator):
+                _set(layer, name, np.random.default_rng([seed, depth, k]))
+        if isinstance(layer, TimeLimit):
+            _set(layer, "_elapsed_steps", 0)
 
 
 def _layers(env: gym.Env[Any, Any]) -> list[dict[str, Any]]:

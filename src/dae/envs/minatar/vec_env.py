@@ -71,6 +71,7 @@ class MinAtarVecEnv(SharedVecEnv):
         records = np.frombuffer(content, kind).copy()
         if seeds is not None:
             records["rng0"], records["rng1"] = random_streams(seeds, np.zeros(len(states), np.int64))
+            records["episode_length"] = 0
         self.batch.set_state(records, list(indices))
         return self.batch.observe()[list(indices)]
 

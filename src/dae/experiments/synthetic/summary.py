@@ -8,7 +8,7 @@ from dae.catalog import describe
 from dae.experiments.synthetic.config import SyntheticConfig
 from dae.experiments.synthetic.results import Results
 from dae.pictures import count_axis, draw_band, legend_below, look_of, new_figure, save_figure
-from dae.text import plural
+from dae.text import aligned, plural
 
 
 def draw(config: SyntheticConfig, results: Results, *paths: Path) -> None:
@@ -52,22 +52,13 @@ def summarize(config: SyntheticConfig, results: Results) -> str:
         f"Chain of {plural(config.states, 'state')}, γ {config.gamma:g}, {plural(end, 'iteration')}, "
         f"{plural(config.seeds, 'seed')}{shown};\n"
         f"the policy's loss is a {config.policy_loss} over steps.",
-        f"Mean squared error of the advantages\n{_aligned(errors)}",
-        f"Expected return of the policy (best: {config.states})\n{_aligned(returns)}",
+        f"Mean squared error of the advantages\n{aligned(errors)}",
+        f"Expected return of the policy (best: {config.states})\n{aligned(returns)}",
     ]
     if {"dae", "gae"} <= set(config.methods):
         dae, gae = (results.curves(method, config.seeds)[1].mean for method in ("dae", "gae"))
         told.append(_compare(dae, gae))
     return "\n\n".join(told)
-
-
-def _aligned(rows: list[list[str]]) -> str:
-    """Write rows with aligned columns: names to the left, numbers to the right."""
-    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join([row[0].ljust(first), *(text.rjust(width) for text, width in zip(row[1:], others, strict=True))])
-        for row in rows
-    )
 
 
 def _compare(dae: np.ndarray, gae: np.ndarray) -> str:

@@ -1,0 +1,136 @@
+"""`dae quality`: measure agents, one after the other, and write what was found."""
+
+import contextlib
+import dataclasses
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from dae.catalog import describe
+from dae.envs import require_trust
+from dae.errors import UserError
+from dae.experiments.loading import Run, load_run
+from dae.experiments.provenance import made_with
+from dae.experiments.quality.config import QualityConfig
+from dae.experiments.quality.measuring import Measurement, measure_quality
+from dae.experiments.quality.summary import draw_measures, draw_scatter, summarize, to_json
+from dae.files import read_file, replacing, write_atomically
+from dae.runs import find_runs
+from dae.runs.settings import require_same
+from dae.serialization import BadData, parse_json
+from dae.terminal.progress import WorkProgress
+from dae.terminal.signals import StopSignals
+from dae.text import plural
+
+_UNITS = {"learning": "updates", "playing": "steps", "rollouts": "rollouts", "probing": "rollouts"}
+_LARGEST = 2**24  # bytes of quality.json
+
+
+def run(config: QualityConfig) -> int:
+    """Measure all agents; those that cannot be measured are refused before the first one is."""
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    found = find_runs(list(config.runs))
+    if not found:
+        raise UserError(f"there is no run in {', '.join(map(str, config.runs))}: name the folder of one")
+    runs = [load_run(folder.path, best=config.best, trust=config.trust) for folder in found]
+    folders = [_prepare(each, config) for each in runs]
+    with StopSignals():
+        for each, folder in zip(runs, folders, strict=True):
+            _measure(each, config, folder)
+    return 0
+
+
+def _prepare(run: Run, config: QualityConfig) -> Path:
+    """Refuse an agent that cannot be measured, or a folder with other results; return where the results go."""
+    settings, where = run.config, run.folder.path
+    require_trust(settings.env, where, trust=config.trust)
+    if settings.normalize_rewards:
+        raise UserError(f"{where} was trained with normalised rewards, whose scale changed all the time: no truth fits")
+    if not settings.family.can_be_restored(settings.env_id, **settings.env_options):
+        raise UserError(f"{settings.env} cannot be restored exactly, so that there is no truth to compare with")
+    if config.out is None:
+        run.folder.require_plain()
+    folder = config.out / settings.name if config.out else where / "quality"
+    stored = _read(folder / "quality.json")
+    if stored is not None:
+        require_same(folder, stored, _settings(run, config))
+    return folder
+
+
+def _settings(run: Run, config: QualityConfig) -> dict[str, Any]:
+    return config.to_json() | {"env": run.config.env, "trained_steps": run.model.num_timesteps}
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    try:
+        settings = parse_json(read_file(path, _LARGEST), dict[str, Any])["settings"]
+    except (BadData, KeyError, OSError):
+        raise UserError(f"{path} is not what dae quality writes: choose another --out") from None
+    return dict(settings)
+
+
+def _measure(run: Run, config: QualityConfig, folder: Path) -> None:
+    model, family = run.model, run.config.family
+    env = run.make_env(family.simulated_at_once, config.seed)
+    with _Phases() as watch:
+        measured = measure_quality(
+            model,
+            env,
+            estimators=config.estimators or None,
+            states=config.states,
+            rollouts=config.rollouts,
+            horizon=config.horizon,
+            frames=config.frames,
+            probes=config.probes,
+            seed=config.seed,
+            watch=watch,
+        )
+    env.close()
+    trained = plural(model.num_timesteps * family.frames_per_step, "frame")
+    about = f"{run.config.env}, {describe(model.advantage).label}, {trained} of training"
+    _write(folder, about, measured, run, config)
+
+
+def _write(folder: Path, about: str, measured: Measurement, run: Run, config: QualityConfig) -> None:
+    told = summarize(about, measured, run.model.gamma, config.horizon)
+    content = {"settings": _settings(run, config), "made_with": dataclasses.asdict(made_with()), **to_json(measured)}
+    write_atomically(folder / "summary.txt", told.encode() + b"\n")
+    samples: dict[str, Any] = {
+        "returns": measured.truth.returns.astype(np.float32),
+        "probabilities": measured.truth.probabilities.astype(np.float32),
+        **{f"estimates_{judged.name}": judged.estimates.astype(np.float32) for judged in measured.judged},
+    }
+    with replacing(folder / "quality.npz") as temporary:
+        np.savez_compressed(temporary, **samples)
+    for name, draw in (("quality", draw_measures), ("scatter", draw_scatter)):
+        draw(about, measured, *(folder / f"{name}.{kind}" for kind in ("png", "svg", "pdf")))
+    write_atomically(folder / "quality.json", json.dumps(content, indent=1).encode() + b"\n")
+    print(
+        f"{told}\n\nresults in {folder}: summary.txt, quality.json, quality.npz, quality.png, scatter.png", flush=True
+    )
+
+
+class _Phases:
+    """The progress of a measurement, one phase after the other."""
+
+    def __enter__(self) -> Self:
+        self._shown = contextlib.ExitStack()
+        self._phase = ""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._shown.__exit__(kind, error, at)
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        if phase != self._phase:
+            self._shown.close()
+            self._progress = self._shown.enter_context(WorkProgress(total, 0, _UNITS[phase]))
+            self._phase = phase
+        self._progress.reach(done, phase, "")
