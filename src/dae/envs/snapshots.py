@@ -54,14 +54,32 @@ class SeparateStates:
     def put_states(
         self, states: Sequence[bytes], indices: Sequence[int], seeds: Sequence[int] | None = None
     ) -> VecEnvObs:
+        shown = self._env._obs_from_buf()
         for k, (state, i) in enumerate(zip(states, indices, strict=True)):
-            content = from_bytes(state)
-            layers = content["environment"]
+            layers, observation = _read_state(state, self._env.envs[i], _of_one(shown, i))
             if seeds is not None:
                 layers = [_reseeded(attributes, seeds[k]) for attributes in layers]
             _set_layers(self._env.envs[i], layers)
-            self._env._save_obs(i, content["observation"])
+            self._env._save_obs(i, observation)
         return _of_some(self._env._obs_from_buf(), indices)
+
+
+def _read_state(state: bytes, env: gym.Env[Any, Any], shown: Any) -> tuple[list[dict[str, Any]], Any]:
+    """Return the attributes and the observation in a state, which must be of the kind of what is shown now."""
+    content = from_bytes(state)
+    layers, observation = (
+        (content.get("environment"), content.get("observation")) if isinstance(content, dict) else (None, None)
+    )
+    own = [dict] * len(_chain(env))
+    if not isinstance(layers, list) or [type(layer) for layer in layers] != own or not _fits(shown, observation):
+        raise BadData("it is not a state of these environments")
+    return layers, observation
+
+
+def _fits(shown: Any, observation: Any) -> bool:
+    if isinstance(shown, dict) and isinstance(observation, dict):
+        return shown.keys() == observation.keys() and all(_fits(shown[name], observation[name]) for name in shown)
+    return observation is not None and _are_alike(shown, observation)
 
 
 def _of_one(observations: VecEnvObs, index: int) -> Any:
