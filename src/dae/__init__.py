@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dae.envs import make_vec_env
     from dae.experiments.loading import load_run
     from dae.experiments.presets import paper_settings
+    from dae.experiments.quality.measuring import measure_quality
 
 __version__ = "0.1.0.dev0"
 
@@ -25,11 +26,22 @@ _HOMES = {
     "gae": "dae.core",
     "load_run": "dae.experiments.loading",
     "make_vec_env": "dae.envs",
+    "measure_quality": "dae.experiments.quality.measuring",
     "paper_settings": "dae.experiments.presets",
     **{room: f"dae.{room}" for room in ("agent", "core", "envs", "runs", "theory")},
 }
 
-__all__ = ["PPO", "__version__", "center", "dae_loss", "gae", "load_run", "make_vec_env", "paper_settings"]
+__all__ = [
+    "PPO",
+    "__version__",
+    "center",
+    "dae_loss",
+    "gae",
+    "load_run",
+    "make_vec_env",
+    "measure_quality",
+    "paper_settings",
+]
 
 register_minatar()
 __getattr__ = load_lazily("dae", _HOMES)

@@ -278,11 +278,26 @@ def test_a_snapshot_of_something_else_is_refused() -> None:
         ({"observations": stored["observations"] + 1}, "another way"),
         ({"seed": -1}, "seed is -1"),
         ({"observations": stored["observations"].astype(np.int64)}, "2 games"),
+        ({"seeds": stored["seeds"] + np.uint64(1)}, "another way"),
+        ({"actions": [[1], 2]}, "2 games: its actions"),
     ):
         with pytest.raises(InvalidValue, match=reason):
             env.restore_snapshot(change(good, **bad))
+    with pytest.raises(InvalidValue, match="not a snapshot, but a list"):
+        env.restore_snapshot(b"[]")
     env.restore_snapshot(good)
     env.close()
+
+
+def test_a_snapshot_of_an_older_version_has_one_seed() -> None:
+    env = make(BREAKOUT, 2, seed=6)
+    env.reset()
+    seen = play(env, 20)[-1][0]
+    stored = from_bytes(env.take_snapshot())
+    older = {name: value for name, value in stored.items() if name != "seeds"} | {"seed": 6}
+    fresh = make(BREAKOUT, 2)
+    np.testing.assert_array_equal(fresh.restore_snapshot(to_bytes(older)), seen)
+    assert_alike(play(fresh, 30), play(env, 30))
 
 
 def pids_of(env: AtariVecEnv) -> list[int]:

@@ -12,6 +12,7 @@ import dae
 from dae.cli import main
 from dae.errors import InvalidValue
 from dae.experiments.config import parse
+from dae.experiments.monte_carlo import ActionValues, Simulator, action_values
 from dae.experiments.training.run import train
 from dae.runs import RunFolder
 from tests.experiments.small import ALWAYS, outcome, small
@@ -90,3 +91,23 @@ def test_what_only_some_families_have_is_refused_elsewhere(tmp_path: Path) -> No
         parse(["Pong", "--sticky-actions", "0.25", "--env-kwargs", "sticky_action_prob=0"]).require_consistent()
     assert parse(["pong"]).env == "ALE/Pong-v5"
     assert parse(["Pong", "--sticky-actions", "0.25"]).env_options == {"sticky_action_prob": 0.25, "backend": "dae"}
+
+
+def test_rollouts_from_restored_games_do_not_depend_on_the_processes() -> None:
+    def values(n_processes: int, *seeds: int) -> list[ActionValues]:
+        env = dae.make_vec_env("ALE/Assault-v5", 4, seed=0, n_processes=n_processes, sticky_action_prob=0.25)
+        simulator = Simulator(dae.PPO("CnnPolicy", env, n_steps=8, batch_size=8, seed=0), env)
+        for _ in range(5):
+            simulator.env.step(np.zeros(4, int))
+        states = simulator.take([3])
+        found = [action_values(simulator, states, rollouts=1, horizon=30, gamma=0.99, seed=seed) for seed in seeds]
+        env.close()
+        return found
+
+    one, other = values(1, 3, 4)
+    (two,) = values(2, 3)
+    assert len(np.unique(one.returns)) > 2
+    np.testing.assert_array_equal(one.returns, two.returns)
+    np.testing.assert_array_equal(one.lengths, two.lengths)
+    np.testing.assert_array_equal(one.probabilities, two.probabilities)
+    assert not np.array_equal(one.returns, other.returns)

@@ -55,13 +55,32 @@ class SeparateStates:
     def put_states(
         self, states: Sequence[bytes], indices: Sequence[int], seeds: Sequence[int] | None = None
     ) -> VecEnvObs:
+        shown = self._env._obs_from_buf()
         for k, (state, i) in enumerate(zip(states, indices, strict=True)):
-            content = from_bytes(state)
-            _set_layers(self._env.envs[i], content["environment"])
+            layers, observation = _read_state(state, self._env.envs[i], _of_one(shown, i))
+            _set_layers(self._env.envs[i], layers)
             if seeds is not None:
                 _begin_anew(self._env.envs[i], seeds[k])
-            self._env._save_obs(i, content["observation"])
+            self._env._save_obs(i, observation)
         return _of_some(self._env._obs_from_buf(), indices)
+
+
+def _read_state(state: bytes, env: gym.Env[Any, Any], shown: Any) -> tuple[list[dict[str, Any]], Any]:
+    """Return the attributes and the observation in a state, which must be of the kind of what is shown now."""
+    content = from_bytes(state)
+    layers, observation = (
+        (content.get("environment"), content.get("observation")) if isinstance(content, dict) else (None, None)
+    )
+    own = [dict] * len(_chain(env))
+    if not isinstance(layers, list) or [type(layer) for layer in layers] != own or not _fits(shown, observation):
+        raise BadData("it is not a state of these environments")
+    return layers, observation
+
+
+def _fits(shown: Any, observation: Any) -> bool:
+    if isinstance(shown, dict) and isinstance(observation, dict):
+        return shown.keys() == observation.keys() and all(_fits(shown[name], observation[name]) for name in shown)
+    return observation is not None and _are_alike(shown, observation)
 
 
 def _of_one(observations: VecEnvObs, index: int) -> Any:
@@ -79,7 +98,7 @@ def _of_some(observations: VecEnvObs, indices: Sequence[int]) -> VecEnvObs:
 def _begin_anew(env: gym.Env[Any, Any], seed: int) -> None:
     """Give an environment other random numbers, and the whole of its time limit."""
     for depth, layer in enumerate(_chain(env)):
-        for k, (name, value) in enumerate(_attributes(layer).items()):
+        for k, (name, value) in enumerate(sorted(vars(layer).items())):
             if isinstance(value, np.random.Generator):
                 _set(layer, name, np.random.default_rng([seed, depth, k]))
         if isinstance(layer, TimeLimit):

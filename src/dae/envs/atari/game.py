@@ -4,20 +4,23 @@ Nothing here is random but the no-ops at a game's start and sticky actions, and 
 of the game. So a game is restored by playing its actions again, without reading an emulator's state from a file.
 """
 
+import copy
 import re
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 import cv2
 import numpy as np
-from ale_py import Action, ALEInterface, LoggerMode, roms
+from ale_py import Action, ALEInterface, ALEState, LoggerMode, roms
 from numpy.typing import NDArray
 
 from dae.envs.atari.options import FRAME_SKIP, AtariOptions
 from dae.serialization import BadData
 
 SIZE = 84  # height and width of what the agent sees
+N_STACK = 4  # frames that it sees at once
 
 Frame = NDArray[np.uint8]
 
@@ -43,9 +46,18 @@ class End(IntEnum):
 class Progress:
     """Where a game is, as what was done in it."""
 
+    seed: tuple[int, int]  # the second number tells apart the games of a batch
     number: int  # of the game, since the first one of this seed
     actions: bytes
     score: float  # to check that it comes out again
+
+
+@dataclass(frozen=True)
+class Clone:
+    """A game as it is, for the memory of a process."""
+
+    emulator: ALEState
+    remembered: dict[str, Any]
 
 
 @dataclass
@@ -58,6 +70,10 @@ class Outcome:
     last_frame: Frame | None = None  # of an episode that ended; `frame` then is the first of the next one
     score: float | None = None  # of the whole game, where it ended
     length: int = 0  # in steps of the agent
+
+
+# What a game knows of itself that its emulator does not; its screens are made anew in every step.
+_REMEMBERED = ("_seed", "_number", "_actions", "_score", "_lives", "_held", "_rng", "_reseeded")
 
 
 class Game:
@@ -88,7 +104,7 @@ class Game:
         self.last_screen: NDArray[np.uint8] | None = None  # of the game before, if games are drawn
 
     def start(self, seed: tuple[int, int] | None) -> Frame:
-        """Begin the first game of a seed, or the next one; the second number tells apart the games of a batch."""
+        """Begin the first game of a seed, or the next one."""
         if seed is None:
             return self._begin_game(self._number + 1)
         self._seed = seed
@@ -118,15 +134,31 @@ class Game:
         """Return the picture on the screen, in its colours."""
         return np.asarray(self._ale.getScreenRGB())
 
-    def progress(self) -> Progress:
-        """Return where the game is."""
-        return Progress(self._number, bytes(self._actions), self._score)
+    def progress(self) -> Progress | None:
+        """Return where the game is; None if it does not follow from the actions, since it was reseeded."""
+        if self._reseeded:
+            return None
+        return Progress(self._seed, self._number, bytes(self._actions), self._score)
 
-    def replay(self, seed: tuple[int, int], progress: Progress, frame: Frame) -> None:
+    def clone(self) -> Clone:
+        """Return the game as it is; the picture on its screen is not in it."""
+        remembered = {name: getattr(self, name) for name in _REMEMBERED}
+        return Clone(self._ale.cloneState(include_rng=False), copy.deepcopy(remembered))
+
+    def become(self, clone: Clone) -> None:
+        """Go on from a clone, of this game or another of the same kind."""
+        self._ale.restoreState(clone.emulator)
+        vars(self).update(copy.deepcopy(clone.remembered))
+
+    def reseed(self, seed: int) -> None:
+        """Let all that is random from here on, in the next games too, follow from another seed."""
+        self._seed, self._rng, self._reseeded = (seed, 0), np.random.default_rng(seed), True
+
+    def replay(self, progress: Progress, frame: Frame) -> None:
         """Bring the game to where it was, and showed this frame."""
         if max(progress.actions, default=0) >= len(self.action_set):
             raise BadData(f"a game's action is {max(progress.actions)}, and there are {len(self.action_set)}")
-        self._seed = seed
+        self._seed = progress.seed
         self._watching = not progress.actions
         try:
             shown = self._begin_game(progress.number)
@@ -136,10 +168,12 @@ class Game:
         finally:
             self._watching = True
         if self.progress() != progress or not np.array_equal(shown, frame):
-            raise BadData("a game goes another way when it is played again: use the ale-py that it was played with")
+            raise BadData(
+                "a game goes another way when it is played again: use the ale-py and options that it was played with"
+            )
 
     def _begin_game(self, number: int) -> Frame:
-        self._number, self._actions = number, bytearray()
+        self._number, self._actions, self._reseeded = number, bytearray(), False
         self._rng = np.random.default_rng([*self._seed, number])
         self._reset()
         for _ in range(self._rng.integers(1, self._options.noop_max + 1) if self._options.noop_max else 0):

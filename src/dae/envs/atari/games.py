@@ -1,12 +1,15 @@
 """Games that step together in this process."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dae.envs.atari.game import SIZE, End, Frame, Game, Progress, spoken
+from dae.envs.atari.game import SIZE, Clone, End, Frame, Game, Progress, spoken
 from dae.envs.atari.options import AtariOptions
+
+_CLONES = 1024  # games that a process keeps in memory after they were played again: some 20 KB each
 
 
 @dataclass
@@ -26,6 +29,8 @@ class Games:
     def __init__(self, rom: str, options: AtariOptions) -> None:
         self._rom, self._options = rom, options
         self._games: list[Game] = []
+        self._clones: dict[tuple[Progress, bytes], Clone] = {}  # the one that was used last is the last
+        self._most_clones = 0 if options.render_mode else _CLONES  # they have no pictures to draw
 
     def add(self, count: int) -> None:
         """Make more games."""
@@ -51,17 +56,31 @@ class Games:
                 steps.ended.append((outcome.last_frame, outcome.score, outcome.length))
         return steps
 
-    def progress(self) -> list[Progress]:
+    def progress(self) -> list[Progress | None]:
         """Return where the games are."""
         return [game.progress() for game in self._games]
 
-    def replay(
-        self, first: int, seeds: list[tuple[int, int]], progress: list[Progress], frames: NDArray[np.uint8]
+    def put(
+        self,
+        places: Sequence[int],
+        progress: Sequence[Progress],
+        frames: Sequence[Frame],
+        seeds: Sequence[int] | None = None,
     ) -> None:
-        """Bring games to where they were, and showed these frames, those from `first` on."""
-        games = self._games[first : first + len(progress)]
-        for game, seed, to, frame in zip(games, seeds, progress, frames, strict=True):
-            game.replay(seed, to, frame)
+        """Bring games to where they or others were, and showed these frames; seeds are for what follows."""
+        for k, (place, to, frame) in enumerate(zip(places, progress, frames, strict=True)):
+            game, key = self._games[place], (to, frame.tobytes())
+            clone = self._clones.pop(key, None)
+            if clone is None:
+                game.replay(to, frame)
+                clone = game.clone()
+            else:
+                game.become(clone)
+            self._clones[key] = clone
+            if len(self._clones) > self._most_clones:
+                del self._clones[next(iter(self._clones))]
+            if seeds is not None:
+                game.reseed(seeds[k])
 
     def action_names(self) -> list[str]:
         """Return what the actions are called."""

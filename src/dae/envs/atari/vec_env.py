@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from dae.envs.atari.game import SIZE, End, Progress
+from dae.envs.atari.game import N_STACK, SIZE, End, Progress
 from dae.envs.atari.games import Steps
 from dae.envs.atari.options import AtariOptions
 from dae.envs.atari.processes import Asked, Elsewhere, Here
+from dae.envs.atari.states import read, written
 from dae.envs.sb3 import SharedVecEnv
 from dae.errors import InvalidValue
 from dae.rules import NATURAL, require
-from dae.serialization import BadData, from_bytes, to_bytes
 
 _AT_ONCE = 8  # games that a process makes or restores before progress is shown
 _QUIET_SECONDS = 2  # before it is shown at all
@@ -34,7 +34,7 @@ class AtariVecEnv(SharedVecEnv):
     there where the game gave a reward.
     """
 
-    n_stack = 4
+    n_stack = N_STACK
 
     def __init__(self, rom: str, options: AtariOptions, n_envs: int, seed: int | None = None) -> None:
         if seed is not None:
@@ -44,7 +44,6 @@ class AtariVecEnv(SharedVecEnv):
         bounds = np.linspace(0, n_envs, processes + 1).astype(int).tolist()
         self._slices = [slice(*ends) for ends in itertools.pairwise(bounds)]
         self._clip_reward = options.clip_reward
-        self._first_seed = 0
         self._stacks = np.zeros((n_envs, self.n_stack, SIZE, SIZE), np.uint8)
         self._parts: list[Asked] = []
         try:
@@ -84,17 +83,12 @@ class AtariVecEnv(SharedVecEnv):
             raise failures[0]
         return answers
 
-    def _seeds_of(self, of: slice) -> list[tuple[int, int]]:
-        return [(self._first_seed, i) for i in range(of.start, of.stop)]
-
     def reset(self) -> VecEnvObs:
         """Begin a new game in all environments: the first of a seed that was given, or the next."""
-        seeded = self._next_seed is not None
-        if self._next_seed is not None:
-            self._first_seed, self._next_seed = self._next_seed, None
+        seed, self._next_seed = self._next_seed, None
         self.reset_infos = [{} for _ in range(self.num_envs)]
         for part, of in zip(self._parts, self._slices, strict=True):
-            part.ask("start", self._seeds_of(of) if seeded else None)
+            part.ask("start", None if seed is None else [(seed, i) for i in range(of.start, of.stop)])
         self._stacks = np.zeros_like(self._stacks)
         self._stacks[:, -1] = np.concatenate(self._answers())
         return self._stacks
@@ -132,58 +126,58 @@ class AtariVecEnv(SharedVecEnv):
         self._stacks = stacks
         return stacks, np.sign(rewards) if self._clip_reward else rewards, ends > 0, infos
 
-    # Snapshots hold the actions of the games that are on, from which the games follow. -----------------------------
+    # Snapshots and states hold the actions of the games that are on, from which the games follow. ------------------
 
     def take_snapshot(self) -> bytes:
         """Return what it takes to bring the games to where they are."""
-        for part in self._parts:
-            part.ask("progress")
-        games: list[Progress] = list(itertools.chain.from_iterable(self._answers()))
-        return to_bytes(
-            {
-                "seed": self._first_seed,
-                "numbers": np.array([game.number for game in games], np.int64),
-                "scores": np.array([game.score for game in games], np.float64),
-                "steps": np.array([len(game.actions) for game in games], np.int64),
-                "actions": np.frombuffer(b"".join(game.actions for game in games), np.uint8),
-                "observations": self._stacks,
-            }
-        )
+        return written(self._progress(), self._stacks)
 
     def restore_snapshot(self, snapshot: bytes) -> VecEnvObs:
         """Play the games of a snapshot again, and return the observations in it."""
         self.reset()
-        stored = from_bytes(snapshot)
-        arrays = {
-            "numbers": ((self.num_envs,), np.int64),
-            "scores": ((self.num_envs,), np.float64),
-            "steps": ((self.num_envs,), np.int64),
-            "actions": (stored["actions"].shape, np.uint8),
-            "observations": (self._stacks.shape, np.uint8),
-        }
-        if any(stored[name].shape != shape or stored[name].dtype != kind for name, (shape, kind) in arrays.items()):
-            raise BadData(f"it is not a snapshot of {self.num_envs} games")
-        ends = stored["steps"].cumsum()
-        if stored["steps"].min() < 0 or ends[-1] != stored["actions"].size or stored["numbers"].min() < 0:
-            raise BadData("its games have other lengths than it says")
-        require("seed", stored["seed"], NATURAL)
-        self._first_seed = stored["seed"]
-        actions = stored["actions"].tobytes()
-        pieces = [
-            actions[end - steps : end] for end, steps in zip(ends.tolist(), stored["steps"].tolist(), strict=True)
-        ]
-        games = [
-            Progress(*game) for game in zip(stored["numbers"].tolist(), pieces, stored["scores"].tolist(), strict=True)
-        ]
+        games, stacks = read(snapshot, self.num_envs)
 
         def ask(part: Asked, first: int, count: int) -> None:
             begin = self._slices[self._parts.index(part)].start + first
             chosen = slice(begin, begin + count)
-            part.ask("replay", first, self._seeds_of(chosen), games[chosen], stored["observations"][chosen, -1])
+            part.ask("put", range(first, first + count), games[chosen], stacks[chosen, -1])
 
         self._in_turns("playing games up to where they were", ask)
-        self._stacks = stored["observations"]
+        self._stacks = stacks
         return self._stacks
+
+    def take_states(self, indices: Sequence[int]) -> list[bytes]:
+        """Return for each of some games what it takes to bring any game of this kind to where it is."""
+        games = self._progress()
+        return [written([games[i]], self._stacks[[i]]) for i in indices]
+
+    def put_states(
+        self, states: Sequence[bytes], indices: Sequence[int], seeds: Sequence[int] | None = None
+    ) -> VecEnvObs:
+        """Bring games to states: by playing their actions again, or, the next time, from the memory of the process.
+
+        A game that was given a seed has no state to take until it is over: the seed is not in its actions.
+        """
+        each = [read(state, 1) for state in states]
+        games, stacks = [game for (game,), _ in each], np.concatenate([stack for _, stack in each])
+        for part, of in zip(self._parts, self._slices, strict=True):
+            here = [k for k, i in enumerate(indices) if of.start <= i < of.stop]
+            part.ask(
+                "put",
+                [indices[k] - of.start for k in here],
+                [games[k] for k in here],
+                stacks[here, -1],
+                None if seeds is None else [seeds[k] for k in here],
+            )
+        self._answers()
+        self._stacks = self._stacks.copy()  # who has the last observations may keep them
+        self._stacks[list(indices)] = stacks
+        return stacks
+
+    def _progress(self) -> list[Progress | None]:
+        for part in self._parts:
+            part.ask("progress")
+        return list(itertools.chain.from_iterable(self._answers()))
 
     # -----------------------------------------------------------------------------------------------------------------
 

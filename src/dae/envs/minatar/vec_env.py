@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.recfunctions import repack_fields
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
@@ -20,6 +21,7 @@ class MinAtarVecEnv(SharedVecEnv):
 
     def __init__(self, batch: MinAtarBatch, render_mode: str | None = None) -> None:
         self.batch = batch
+        self._packed = repack_fields(batch.get_state().dtype)  # what lies between the fields is not set, so left out
         super().__init__(batch.n_envs, batch.observation_space, batch.action_space, render_mode)
 
     def reset(self) -> VecEnvObs:
@@ -59,16 +61,16 @@ class MinAtarVecEnv(SharedVecEnv):
         self.batch.set_state(state, indices)
 
     def take_states(self, indices: Sequence[int]) -> list[bytes]:
-        states = self.batch.get_state()
+        states = self.batch.get_state().astype(self._packed)
         return [states[i].tobytes() for i in indices]
 
     def put_states(
         self, states: Sequence[bytes], indices: Sequence[int], seeds: Sequence[int] | None = None
     ) -> VecEnvObs:
-        content, kind = b"".join(states), self.batch.get_state().dtype
-        if len(content) != len(states) * kind.itemsize:
-            raise BadData(f"it is not a state of {self.batch.game}, which takes {kind.itemsize} bytes")
-        records = np.frombuffer(content, kind).copy()
+        size = self._packed.itemsize
+        if any(len(state) != size for state in states):
+            raise BadData(f"it is not a state of {self.batch.game}, which takes {size} bytes")
+        records = np.frombuffer(b"".join(states), self._packed).astype(self.batch.get_state().dtype)
         if seeds is not None:
             records["rng0"], records["rng1"] = random_streams(seeds, np.zeros(len(states), np.int64))
             records["episode_length"] = 0

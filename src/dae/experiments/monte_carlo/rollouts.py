@@ -64,8 +64,10 @@ class Simulator:
         assert isinstance(self.env.action_space, spaces.Discrete)
         return int(self.env.action_space.n)
 
-    def reset(self) -> Any:
-        """Begin new episodes, and return what is seen."""
+    def reset(self, seed: int | None = None) -> Any:
+        """Begin new episodes, with random numbers from a seed if there is one, and return what is seen."""
+        if seed is not None:
+            self.env.seed(seed)
         return self.env.reset()
 
     def take(self, slots: Sequence[int]) -> list[bytes]:

@@ -38,6 +38,7 @@ class Judged:
 class Measurement:
     """The truth about some states of an agent, and how well critics know it."""
 
+    states: list[bytes]  # which `put_states` of the environments restores
     truth: ActionValues
     sure_pairs: int  # pairs of actions that the truth tells apart
     sure_states: int  # states whose best action it knows
@@ -90,6 +91,7 @@ def measure_quality(
         truth = _truth(simulator, met, rollouts, horizon, seed, watch)
         estimates = _estimates(simulator, met, critics, probes, seed, watch)
     return Measurement(
+        met,
         truth.values,
         sure_pairs=int((truth.order > 0).sum()),
         sure_states=int((truth.best >= 0).sum()),
@@ -117,7 +119,7 @@ def _taught(simulator: Simulator, names: Sequence[str], frames: int, seed: int, 
         set_random_seed(seed)
         critics[name] = new_critic(model, name)
     rate = float(model.lr_schedule(1.0))
-    observations = simulator.reset()
+    observations = simulator.reset(seed)
     iterations = -(-frames // (simulator.n_slots * rows.rollout.n_steps))
     total = iterations * len(names)
     for i in range(iterations):
@@ -138,7 +140,7 @@ def _states_met(simulator: Simulator, count: int, horizon: int, seed: int, watch
     model, slots = simulator.model, simulator.n_slots
     steps = max(horizon, -(-count // slots))
     chosen = np.sort(np.random.default_rng(seed).choice(steps * slots, count, replace=False))
-    observations = simulator.reset()
+    observations = simulator.reset(seed)
     met: list[bytes] = []
     for t in range(-horizon, steps):
         met += simulator.take((chosen[chosen // slots == t] % slots).tolist())
