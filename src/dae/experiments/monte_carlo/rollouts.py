@@ -49,7 +49,8 @@ class Simulator:
 
     def __init__(self, model: PPO, env: VecEnv) -> None:
         """The environments show what the agent was trained with; they are this object's to use."""
-        _require_enumerable(model, env)
+        require_enumerable(model)
+        _require_restorable(env)
         self.model = model
         self.env = type(model)._wrap_env(env)
         self._states = restorable(innermost(self.env))
@@ -172,12 +173,16 @@ def _assign(observations: Any, slots: NDArray[np.int64], new: Any) -> None:
         observations[slots] = new
 
 
-def _require_enumerable(model: PPO, env: VecEnv) -> None:
-    """Refuse agents and environments in which one cannot try every action from a state."""
-    if not isinstance(env.action_space, spaces.Discrete):
-        raise UserError(f"the actions are {env.action_space}: to try all of them they must be Discrete")
+def require_enumerable(model: PPO) -> None:
+    """Refuse an agent whose actions one cannot try all."""
+    if not isinstance(model.action_space, spaces.Discrete):
+        raise UserError(f"the actions are {model.action_space}: to try all of them they must be Discrete")
     if acts_in_its_own_way(type(model.policy)):
         raise UserError(f"{type(model.policy).__name__} acts in its own way, and does not say how probable actions are")
+
+
+def _require_restorable(env: VecEnv) -> None:
+    """Refuse environments in which a state is more than what `take_states` keeps, or not every action is possible."""
     if mask_reader_of(env) is not no_masks:
         raise UserError("the environments mask actions, so that not all of them can be tried")
     layer = env

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from dae.catalog import estimator_names
+from dae.catalog import estimator_names, require_estimator
 from dae.rules import COUNT, EACH_ONCE, NATURAL, Rule, ruled
 from dae.runs.settings import SEED
 from dae.terminal.options import COUNT_WORD, choice, optional_words
@@ -53,6 +53,11 @@ class QualityConfig:
     """Folder for the results; by default `quality` in each run's folder."""
     trust: bool = False
     """Import the module that a run's environment names (mymodule:MyEnv-v0)."""
+
+    def require_consistent(self) -> None:
+        """Refuse estimators that there are not."""
+        for name in self.estimators:
+            require_estimator(name)
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings that decide the numbers."""

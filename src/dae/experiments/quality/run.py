@@ -14,6 +14,7 @@ from dae.catalog import describe
 from dae.envs import require_trust
 from dae.errors import UserError
 from dae.experiments.loading import Run, load_run
+from dae.experiments.monte_carlo import require_enumerable
 from dae.experiments.provenance import made_with
 from dae.experiments.quality.config import QualityConfig
 from dae.experiments.quality.measuring import Measurement, measure_quality
@@ -51,6 +52,7 @@ def _prepare(run: Run, config: QualityConfig) -> Path:
     require_trust(settings.env, where, trust=config.trust)
     if settings.normalize_rewards:
         raise UserError(f"{where} was trained with normalised rewards, whose scale changed all the time: no truth fits")
+    require_enumerable(run.model)
     if not settings.family.can_be_restored(settings.env_id, **settings.env_options):
         raise UserError(f"{settings.env} cannot be restored exactly, so that there is no truth to compare with")
     if config.out is None:
@@ -109,8 +111,8 @@ def _write(folder: Path, about: str, measured: Measurement, run: Run, config: Qu
     }
     with replacing(folder / "quality.npz") as temporary:
         np.savez_compressed(temporary, **samples)
-    for name, draw in (("quality", draw_measures), ("scatter", draw_scatter)):
-        draw(about, measured, *(folder / f"{name}.{kind}" for kind in ("png", "svg", "pdf")))
+    draw_measures(about, measured, *(folder / f"quality.{kind}" for kind in ("png", "svg", "pdf")))
+    draw_scatter(about, measured, folder / "scatter.png")
     write_atomically(folder / "quality.json", json.dumps(content, indent=1).encode() + b"\n")
     print(
         f"{told}\n\nresults in {folder}: summary.txt, quality.json, quality.npz, quality.png, scatter.png", flush=True

@@ -122,7 +122,7 @@ def draw_measures(title: str, found: Measurement, *paths: Path) -> None:
     save_figure(figure, *paths)
 
 
-def draw_scatter(title: str, found: Measurement, *paths: Path) -> None:
+def draw_scatter(title: str, found: Measurement, path: Path) -> None:
     """Draw the estimates of each critic against the truth."""
     columns = min(5, len(found.judged))
     rows = -(-len(found.judged) // columns)
@@ -140,7 +140,7 @@ def draw_scatter(title: str, found: Measurement, *paths: Path) -> None:
     for axes in panels[::columns]:
         axes.set_ylabel("estimated advantage", fontsize=8)
     figure.suptitle(plain(title), fontsize=10, color="0.35")
-    save_figure(figure, *paths)
+    save_figure(figure, path)
 
 
 def _draw_cloud(axes: "Axes", judged: Judged, truth: np.ndarray, error: np.ndarray) -> None:
@@ -155,7 +155,6 @@ def _draw_cloud(axes: "Axes", judged: Judged, truth: np.ndarray, error: np.ndarr
         alpha=0.25,
         elinewidth=0.5,
         color=_colour(judged),
-        rasterized=True,
     )
     axes.axline((0, 0), slope=1, color="0.3", lw=0.8)
     axes.set_title(plain(judged.label), fontsize=9)
