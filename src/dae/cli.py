@@ -56,6 +56,11 @@ COMMANDS = {
         "dae.experiments.synthetic.config:SyntheticConfig",
         "dae.experiments.synthetic.run:run",
     ),
+    "variation": Command(
+        "Run the paper's variation study: how A and Q change in training.",
+        "dae.experiments.variation.config:parse",
+        "dae.experiments.variation.run:run",
+    ),
     "report": Command(
         "Summarise finished runs: tables, figures, statistics, and a page.",
         "dae.report.command:ReportConfig",
