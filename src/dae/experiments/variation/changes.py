@@ -2,8 +2,8 @@
 
 A change d = f_i − f_{i−1} of a state and an action is known as d̂, with a Monte-Carlo error of standard deviation SE. So
 |d̂| is not 0 even where nothing changed, and E[d̂²] = d² + SE². The medians of |d̂| are the paper's; they are shown beside
-what they would be if nothing changed. d̂² − SE² has no such bias, because the squared standard error of a mean is
-estimated without one.
+what they would be if nothing changed: the two halves of the rollouts differ by noise alone. d̂² − SE² has no such bias,
+because the squared standard error of a mean is estimated without one.
 """
 
 import math
@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +19,24 @@ from dae.experiments.monte_carlo.values import Estimated
 
 Floats = NDArray[np.float64]
 _RESAMPLES = 1000
-# |z| of a standard normal z, at equally probable values.
-_SIZES_OF_NOISE = np.array([NormalDist().inv_cdf(0.5 + (k + 0.5) / 200) for k in range(100)])
+_SPLITS = 32
 
 
 @dataclass(frozen=True)
 class Changes:
-    """d̂ and SE of I pairs of successive policies, S states and A actions, (I, S, A) each."""
+    """Those between I + 1 successive policies, of S states and A actions."""
 
-    means: Floats
-    errors: Floats
+    means: Floats  # (I, S, A): d̂
+    errors: Floats  # (I, S, A): SE
+    noise: Floats  # (I,): the median over states and actions that |d̂| would have if nothing changed
 
     @staticmethod
     def between(estimates: Iterable[Estimated]) -> "Changes":
         """Return the changes from each estimate, (S, A), to the next one."""
-        differences = [after - before for before, after in pairwise(estimates)]
-        return Changes(np.stack([d.mean for d in differences]), np.stack([d.error for d in differences]))
+        differences = (after - before for before, after in pairwise(estimates))  # one at a time: they are large
+        found = [(change.mean, change.error, _median_of_noise(change.samples)) for change in differences]
+        means, errors, noise = (np.stack(column) for column in zip(*found, strict=True))
+        return Changes(means, errors, noise)
 
     @cached_property
     def sizes(self) -> Floats:
@@ -53,11 +54,6 @@ class Changes:
     def quantile(self, share: float) -> Floats:
         """(I,): of |d̂| over all states and actions."""
         return np.asarray(np.quantile(self.sizes, share, axis=(1, 2)))
-
-    @cached_property
-    def noise(self) -> Floats:
-        """(I,): the median that |d̂| would have if nothing changed, and d̂ were normal with standard deviation SE."""
-        return np.array([np.median(np.multiply.outer(errors, _SIZES_OF_NOISE)) for errors in self.errors])
 
     @cached_property
     def rms(self) -> Floats:
@@ -117,6 +113,20 @@ class Comparison:
     def verdict(self) -> str:
         low, high = self.interval
         return "A moved less than Q" if high < 1 else "A moved more than Q" if low > 1 else "cannot be told"
+
+
+def _median_of_noise(samples: Floats) -> Floats:
+    """Return the median of |noise of the mean| of (S, A, N) samples.
+
+    The difference between the means of two halves has expectation 0, and, scaled, the variance of the mean of all. Many
+    ways to split the samples are taken together.
+    """
+    n = samples.shape[-1]
+    first, second = n // 2, n - n // 2
+    halves = np.repeat([1 / first, -1 / second], [first, second])
+    splits = np.random.default_rng(0).permuted(np.tile(halves, (_SPLITS, 1)), axis=1)
+    scale = math.sqrt(1 / n / (1 / first + 1 / second))
+    return np.asarray(np.median(np.abs(samples @ (scale * splits.T))))
 
 
 def _root(squares: Floats | float) -> Floats:

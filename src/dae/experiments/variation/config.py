@@ -95,7 +95,12 @@ class StudyPlan:
     def training(self) -> TrainConfig:
         """The settings of the run whose agents are studied."""
         config = self.config
-        own: dict[str, object] = {"preset": config.preset, "threads": config.threads, "pictures": False, "track": "none"}
+        own: dict[str, object] = {
+            "preset": config.preset,
+            "threads": config.threads,
+            "pictures": False,
+            "track": "none",
+        }
         planned = plan(self.env, config.seed, own | read_settings("settings", config.settings))
         return dataclasses.replace(planned.config, resume=self.folder / "run")  # its folder, also while it is new
 

@@ -48,6 +48,6 @@ def rollout_speed(simulator: Simulator, seconds: float) -> float:
     plan = Plan(slots, np.zeros_like(slots), slots, 0)
     simulator.play_out(states, plan, horizon=2, gamma=1.0)  # what is loaded and compiled only once
     steps, began = 0, time.perf_counter()
-    while time.perf_counter() - began < seconds:
+    while not steps or time.perf_counter() - began < seconds:
         steps += int(simulator.play_out(states, plan, horizon=16, gamma=1.0).lengths.sum())
     return steps / (time.perf_counter() - began)

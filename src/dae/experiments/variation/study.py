@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from dae.agent import PPO
 from dae.errors import UserError, one_line
 from dae.experiments.provenance import made_with
 from dae.experiments.training.run import train
@@ -128,34 +127,36 @@ class Study:
 
     def measure(self) -> Result:
         """Let those policies play that have not yet, and return what came of all."""
-        agents = {policy: self._kept.load_agent(policy) for policy in self._policies}
-        missing = {policy: agent for policy, agent in agents.items() if self._measured(policy, agent) is None}
+        missing = [policy for policy in self._policies if not self._is_measured(policy)]
         if missing:
             self._play(missing)
-        measured = [self._measured(policy, agent) for policy, agent in agents.items()]
-        return _result(self.plan, [found for found in measured if found is not None])
+        return _result(self.plan, [self._measured(policy) for policy in self._policies])
 
-    def _measured(self, policy: int, agent: PPO) -> Measured | None:
-        """Return what was measured with a policy; None if that is still to be done, or done again."""
-        config, path = self.plan.config, self._values(policy)
-        assert isinstance(agent.action_space, spaces.Discrete)
-        shape = (config.states, int(agent.action_space.n), config.rollouts)
+    def _is_measured(self, policy: int) -> bool:
+        path = self._values(policy)
         if not path.exists():
-            return None
+            return False
         try:
-            return read_measured(path, shape, self._measuring.fingerprint(agent, policy))
+            self._measured(policy)
         except Damaged as problem:
             announce(f"{path} cannot be used ({problem}): it is measured again")
-            return None
+            return False
+        return True
 
-    def _play(self, agents: dict[int, PPO]) -> None:
+    def _measured(self, policy: int) -> Measured:
+        config, agent = self.plan.config, self._kept.load_agent(policy)
+        assert isinstance(agent.action_space, spaces.Discrete)
+        shape = (config.states, int(agent.action_space.n), config.rollouts)
+        return read_measured(self._values(policy), shape, self._measuring.fingerprint(agent, policy))
+
+    def _play(self, policies: list[int]) -> None:
         """Let policies play, and write a file for each."""
-        with simulator_of(self.plan, next(iter(agents.values()))) as simulator:
+        with simulator_of(self.plan, self._kept.load_agent(policies[0])) as simulator:
             each = self.plan.rollouts_of_a_policy(simulator.n_actions)
-            before = len(self._policies) - len(agents)
+            before = len(self._policies) - len(policies)
             with WorkProgress(len(self._policies) * each, before * each, "rollouts") as progress:
-                for place, (policy, agent) in enumerate(agents.items(), before + 1):
-                    simulator.model = agent
+                for place, policy in enumerate(policies, before + 1):
+                    agent = simulator.model = self._kept.load_agent(policy)
                     news = f"policy {place} of {len(self._policies)}"
                     watch = partial(progress.advance, phase="playing", news=news)
                     measured = self._measuring.measure(simulator, policy, watch)
