@@ -9,6 +9,8 @@ import pytest
 from dae.experiments.monte_carlo import ActionValues
 from dae.experiments.monte_carlo.values import Estimated
 from dae.experiments.variation.changes import Changes, Comparison, Resampled
+from dae.experiments.variation.config import parse
+from dae.experiments.variation.summary import Result, describe, overview
 
 
 def policies(
@@ -132,3 +134,17 @@ def test_errors_over_states_are_those_of_repeated_studies() -> None:
         values.append(measured.value)
         errors.append(measured.error)
     assert np.mean(errors) == pytest.approx(np.std(values), rel=0.25)
+
+
+def test_a_verdict_of_medians_says_if_it_is_noise() -> None:
+    plan = parse(["Breakout", "--iterations", "6"]).plans[0]
+    a, q = made_up(1.0, 0.5), made_up(1.5, 0.5)
+    for noise, told in ((0.1, "A moved less than Q"), (0.6, "A moved less than Q (mostly noise)")):
+        noisy = {name: Changes(of.means, of.errors, np.full(5, noise)) for name, of in (("A", a), ("Q", q))}
+        result = Result(plan, noisy, share_cut=0.25, mean_length=31.4)
+        assert describe(result).splitlines()[-2:] == [
+            "noise removed: A moved less than Q",
+            f"by the paper's median: {told}",
+        ]
+        assert "of 31 steps on average; 25.0% were cut, where γ^512 is 0.0058" in describe(result)
+        assert overview([result]).splitlines()[-1].endswith(told)

@@ -187,23 +187,29 @@ def test_policies_share_random_numbers_only_if_they_are_to() -> None:
 # Continuing. ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at", ["save_agent", "save_states"])
-def test_a_study_that_is_killed_in_its_training_ends_as_if_it_had_not_been(
-    at: str, tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("at", "by", "code"), [("save_agent", signal.SIGKILL, -9), ("save_states", signal.SIGTERM, 143)]
+)
+def test_a_study_that_is_stopped_in_its_training_ends_as_if_it_had_not_been(
+    at: str, by: int, code: int, tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = getattr(Kept, at)
+    out, log = tmp_path / "out", tmp_path / "log"
 
-    def kill(self: Kept, iteration: int, *more: object) -> None:
+    def stop(self: Kept, iteration: int, *more: object) -> None:
         if iteration == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), by)
         plain(self, iteration, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Kept, at, kill)
-        assert Fork(lambda: main(words(tmp_path))).wait() == -signal.SIGKILL
-    assert not (tmp_path / "CartPole-v1" / "values").exists()
-    assert main(words(tmp_path)) == 0
-    assert contents(tmp_path) == contents(whole)
+        patch.setattr(Kept, at, stop)
+        assert Fork(lambda: main(words(out)), log).wait() == code
+    if by == signal.SIGTERM:
+        told = "stopped by SIGTERM; it continues at frame 128 with: the same command"
+        assert log.read_text().splitlines()[-1] == told
+    assert not (out / "CartPole-v1" / "values").exists()
+    assert main(words(out)) == 0
+    assert contents(out) == contents(whole)
 
 
 def test_a_study_that_is_stopped_between_policies_goes_on_with_the_next(

@@ -14,6 +14,7 @@ from dae.files import write_atomically
 from dae.text import plural, short_text
 
 _COLUMNS = ("iteration", "f", "median", "lower_quartile", "upper_quartile", "noise_median", "rms", "rms_error")
+_MOSTLY = 0.5  # a median is mostly noise if without changes it would still be more than half as large
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ class Result:
         """What the medians would be if nothing changed."""
         return {name: float(changes.noise.mean()) for name, changes in self.changes.items()}
 
+    @property
+    def verdict_of_medians(self) -> str:
+        """What the paper's statistic says, and whether noise says most of it."""
+        medians = {"A": self.by_median.a.value, "Q": self.by_median.q.value}
+        noisy = any(noise > _MOSTLY * medians[f] for f, noise in self.noise.items())
+        return f"{self.by_median.verdict}{' (mostly noise)' if noisy else ''}"
+
 
 def write_table(result: Result, path: Path) -> None:
     """Write the changes from each policy to the next."""
@@ -70,7 +78,9 @@ def write_summary(result: Result, path: Path) -> None:
         "mean_length_of_rollouts": result.mean_length,
         "discount_at_horizon": gamma**horizon,
         "rms_without_noise": _numbers(result.by_rms),
-        "median": _numbers(result.by_median) | {f"noise_{f}": noise for f, noise in result.noise.items()},
+        "median": _numbers(result.by_median)
+        | {f"noise_{f}": noise for f, noise in result.noise.items()}
+        | {"verdict": result.verdict_of_medians},
     }
     write_atomically(path, json.dumps(summary, indent=2).encode() + b"\n")
 
@@ -97,8 +107,8 @@ def describe(result: Result) -> str:
     rms, median = result.by_rms, result.by_median
     rows = [
         ["", "A", "Q", "A / Q (95 %)"],
-        ["RMS change, noise removed", _told(rms.a), _told(rms.q), _ratio(rms)],
-        ["median |change|", _told(median.a), _told(median.q), _ratio(median)],
+        ["RMS change, noise removed", *_row(rms)],
+        ["median |change|", *_row(median)],
         ["median, noise alone", *(f"{noise:.3g}" for noise in result.noise.values()), ""],
     ]
     return "\n".join(
@@ -116,24 +126,24 @@ def describe(result: Result) -> str:
 
 
 def _conclusion(result: Result) -> str:
-    rms, median = result.by_rms.verdict, result.by_median.verdict
-    first = "whether A or Q moved more cannot be told" if rms == "cannot be told" else rms
-    return f"noise removed: {first}; by the paper's median: {median}"
+    return f"noise removed: {result.by_rms.verdict}\nby the paper's median: {result.verdict_of_medians}"
 
 
 def overview(results: Sequence[Result]) -> str:
     """Return a table with a line for each game."""
-    rows = [["RMS change, noise removed", "A", "Q", "A / Q (95 %)", "verdict"]]
-    rows += [
-        [result.name, _told(by.a), _told(by.q), _ratio(by), by.verdict]
-        for result, by in ((result, result.by_rms) for result in results)
-    ]
-    medians = [["median |change|, with noise", "A", "Q", "A / Q (95 %)", "verdict"]]
-    medians += [
-        [result.name, _told(by.a), _told(by.q), _ratio(by), by.verdict]
-        for result, by in ((result, result.by_median) for result in results)
-    ]
-    return f"{aligned(rows)}\n\n{aligned(medians)}"
+    by_rms, by_median = (
+        [[measure, "A", "Q", "A / Q (95 %)", "verdict"]]
+        for measure in ("RMS change, noise removed", "median |change|, with noise")
+    )
+    for result in results:
+        rms, median = result.by_rms, result.by_median
+        by_rms.append([result.name, *_row(rms), rms.verdict])
+        by_median.append([result.name, *_row(median), result.verdict_of_medians])
+    return f"{aligned(by_rms)}\n\n{aligned(by_median)}"
+
+
+def _row(comparison: Comparison) -> list[str]:
+    return [_told(comparison.a), _told(comparison.q), _ratio(comparison)]
 
 
 def _told(measured: Resampled) -> str:
