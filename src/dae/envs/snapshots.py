@@ -34,9 +34,10 @@ def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
     assert isinstance(env, DummyVecEnv)
     env.reset()
     content = from_bytes(snapshot)
-    for each, layers in zip(env.envs, content["environments"], strict=True):
-        _set_layers(each, layers)
     observations: VecEnvObs = content["observations"]
+    for i, (each, layers) in enumerate(zip(env.envs, content["environments"], strict=True)):
+        _set_layers(each, layers)
+        env._save_obs(i, _of_one(observations, i))  # what `take_states` takes next
     return observations
 
 

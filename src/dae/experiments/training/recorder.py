@@ -24,8 +24,12 @@ Ended = tuple[float, int, float, int]  # score, length, seconds, frames
 class Recorder:
     """Collects the episodes of this process for the first one, which alone shows and writes anything."""
 
-    def __init__(self, config: TrainConfig, folder: RunFolder, agent: PPO, counters: Counters) -> None:
+    def __init__(
+        self, config: TrainConfig, folder: RunFolder, agent: PPO, counters: Counters, ends_at: int | None = None
+    ) -> None:
+        """`ends_at` are the frames after which the run is stopped, if that is before its end."""
         self._config, self._folder, self._agent, self._counters = config, folder, agent, counters
+        self._total = ends_at or config.frames
         self._earlier_seconds, self._began = counters.seconds, time.monotonic()
         self._ended: list[Ended] = []  # episodes that are not written yet
         agent.set_logger(FrameLogger(folder.path, self._writers(), config.family.frames_per_step))
@@ -109,10 +113,12 @@ class Recorder:
 class FolderRecorder(Recorder):
     """Writes to the run's folder, and shows progress on the terminal."""
 
-    def __init__(self, config: TrainConfig, folder: RunFolder, agent: PPO, counters: Counters) -> None:
-        super().__init__(config, folder, agent, counters)
+    def __init__(
+        self, config: TrainConfig, folder: RunFolder, agent: PPO, counters: Counters, ends_at: int | None = None
+    ) -> None:
+        super().__init__(config, folder, agent, counters, ends_at)
         self._log = EpisodeLog(folder.monitor, config.env, counters.monitor_size)
-        self._progress = WorkProgress(config.frames, self.frames, "frames")
+        self._progress = WorkProgress(self._total, self.frames, "frames")
         self._pace, self._iterating = Pace(self.frames), False
         self._finishing: Pace | None = None
         self._shown, self._phase = 0.0, ""
@@ -160,7 +166,7 @@ class FolderRecorder(Recorder):
             (f"last-100 score {score}", f"score {score}"),
             (plural(episodes, "episode"), f"{compact(episodes)} episodes"),
         ]
-        self._progress.update(min(frames, self._config.frames), phase, news, pace, share)
+        self._progress.update(min(frames, self._total), phase, news, pace, share)
 
     def say(self, line: str) -> None:
         print(line, flush=True)

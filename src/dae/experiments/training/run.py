@@ -17,6 +17,7 @@ from dae.experiments.provenance import made_with
 from dae.experiments.training.building import make_env, make_model, share_of
 from dae.experiments.training.callback import TrainingCallback
 from dae.experiments.training.checkpointer import Checkpointer
+from dae.experiments.training.companion import Companion, Enough
 from dae.experiments.training.evaluating import Evaluator
 from dae.experiments.training.extending import as_extended, extend, is_longer, require_same_but_longer
 from dae.experiments.training.finishing import play_on
@@ -30,24 +31,24 @@ from dae.terminal.signals import Stopped, StopSignals
 from dae.text import plural
 
 
-def train(config: TrainConfig) -> int:
+def train(config: TrainConfig, companion: Companion | None = None) -> int:
     """Start or continue a run and return the exit code; started by torchrun, as one of several processes."""
     with parallel.joined(config.device):
         try:
-            return _train(config)
+            return _train(config, companion or Companion())
         except UserError as error:
             if parallel.rank() == 0:
                 raise
             return error.exit_code  # the first process says what is wrong
 
 
-def _train(config: TrainConfig) -> int:
+def _train(config: TrainConfig, companion: Companion) -> int:
     folder = RunFolder(config.folder)
     config = parallel.from_first(lambda: as_extended(config, folder))
     if parallel.from_first(lambda: _is_finished(folder, config)):
         return parallel.from_first(lambda: _look_at_finished(folder, config))
     with contextlib.ExitStack() as held:
-        session = _open(config, folder, held)
+        session = _open(config, folder, companion, held)
         with session.signals:
             return _run(session)
 
@@ -61,6 +62,7 @@ class _Session:
     agent: PPO
     recorder: Recorder
     evaluator: Evaluator
+    companion: Companion
     checkpointer: Checkpointer
     signals: StopSignals
     pending: bool  # it continues before an update
@@ -82,12 +84,17 @@ def _run(session: _Session) -> int:
             steps = total - agent.num_timesteps
             if steps > 0:
                 _warn_of_nothing_learned(config, recorder)
-                callback = TrainingCallback(recorder, session.evaluator, session.checkpointer, signals)
+                callback = TrainingCallback(
+                    recorder, session.evaluator, session.companion, session.checkpointer, signals
+                )
                 with warnings.catch_warnings():
                     warnings.filterwarnings("ignore", message=r"learn\(\d+\) covers one rollout")  # it was said
                     agent.learn(steps, callback=callback, reset_num_timesteps=False, log_interval=1)
             if config.finishing:
                 played = play_on(config, agent, recorder, signals)
+    except Enough:
+        _save_and_stop(session)
+        return 0
     except Stopped as stopped:
         return _stop(session, stopped)
     except (Exception, SystemExit) as error:  # an environment may end the program
@@ -108,18 +115,22 @@ def _warn_of_nothing_learned(config: TrainConfig, recorder: Recorder) -> None:
 
 def _stop(session: _Session, stopped: Stopped) -> int:
     """Save the state, and say how to continue."""
+    _save_and_stop(session)
+    saved = session.folder.checkpoints.newest_frames()
+    tracking = "" if session.config.track == TrainConfig.track else f" --track {session.config.track}"
+    command = session.companion.continue_with or (
+        f"dae train --resume {session.folder.path}{tracking}{trust_option(session.config.env)}"
+    )
+    session.recorder.say(f"stopped by {stopped}; it continues at frame {saved:,} with: {command}")
+    return stopped.exit_code
+
+
+def _save_and_stop(session: _Session) -> None:
     try:
         session.checkpointer.save()
         session.recorder.write_status(State.STOPPED)
     except (OSError, FolderLost) as error:
         announce(f"the last checkpoint could not be written: {one_line(error)}")
-    saved = session.folder.checkpoints.newest_frames()
-    tracking = "" if session.config.track == TrainConfig.track else f" --track {session.config.track}"
-    session.recorder.say(
-        f"stopped by {stopped}; it continues at frame {saved:,} with: dae train --resume {session.folder.path}"
-        f"{tracking}{trust_option(session.config.env)}"
-    )
-    return stopped.exit_code
 
 
 def _fail(session: _Session, error: BaseException) -> int:
@@ -195,7 +206,7 @@ def _look_at_finished(folder: RunFolder, config: TrainConfig) -> int:
         return _draw(config, folder, run.model, run.statistics)
 
 
-def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) -> _Session:
+def _open(config: TrainConfig, folder: RunFolder, companion: Companion, held: contextlib.ExitStack) -> _Session:
     """Make what a run needs, or restore it from the newest checkpoint. Errors are found before anything is written."""
     begun = parallel.broadcast(folder.exists)
     share = share_of(config, parallel.size())
@@ -211,13 +222,15 @@ def _open(config: TrainConfig, folder: RunFolder, held: contextlib.ExitStack) ->
         agent = make_model(share, env)
     exact = config.family.can_be_restored(config.env_id, **config.env_options)
     writers = held.enter_context(tracked(config, folder)) if parallel.rank() == 0 else []
-    recorder = (FolderRecorder if parallel.rank() == 0 else Recorder)(config, folder, agent, counters)
+    recorder = (FolderRecorder if parallel.rank() == 0 else Recorder)(
+        config, folder, agent, counters, companion.ends_at
+    )
     agent.logger.output_formats += writers
     evaluator = Evaluator(config, folder, agent, counters, recorder)
     checkpointer = Checkpointer(config, agent, counters, recorder, exact=exact)
     signals = StopSignals(at_once=parallel.size() == 1)
     pending = checkpoint is not None and checkpoint.pending
-    return _Session(config, folder, agent, recorder, evaluator, checkpointer, signals, pending)
+    return _Session(config, folder, agent, recorder, evaluator, companion, checkpointer, signals, pending)
 
 
 def _open_folder(folder: RunFolder, config: TrainConfig, begun: bool, held: contextlib.ExitStack) -> Checkpoint | None:
