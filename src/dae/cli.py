@@ -60,6 +60,7 @@ COMMANDS = {
         "Run the paper's variation study: how A and Q change in training.",
         "dae.experiments.variation.config:parse",
         "dae.experiments.variation.run:run",
+    ),
     "quality": Command(
         "Measure how good an agent's advantages are, against Monte-Carlo truth.",
         "dae.experiments.quality.config:QualityConfig",

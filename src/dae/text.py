@@ -103,6 +103,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     """
     first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
-        "  ".join([row[0].ljust(first), *(text.rjust(width) for text, width in zip(row[1:], others, strict=True))])
+        "  ".join(
+            [row[0].ljust(first), *(text.rjust(width) for text, width in zip(row[1:], others, strict=True))]
+        ).rstrip()
         for row in rows
     )

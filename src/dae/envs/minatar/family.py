@@ -37,7 +37,7 @@ class MinAtar(Family):
     prefix = "MinAtar/"
     protocol = Protocol(tuple(f"MinAtar/{game}-v1" for game in paper_games("minatar")), frames=10_000_000, seeds=50)
     bytes_per_env = 1_000
-    simulated_at_once = 256
+    simulated_at_once = 1024
     env_settings = {"minatar_version": "version", "sticky_actions": "sticky_action_prob"}  # noqa: RUF012
     presets = {  # noqa: RUF012
         "paper": {"frames": protocol.frames},

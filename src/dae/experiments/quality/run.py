@@ -13,13 +13,14 @@ import torch
 from dae.catalog import describe
 from dae.envs import require_trust
 from dae.errors import UserError
+from dae.experiments.arrays import write_arrays
 from dae.experiments.loading import Run, load_run
 from dae.experiments.monte_carlo import require_enumerable
 from dae.experiments.provenance import made_with
 from dae.experiments.quality.config import QualityConfig
 from dae.experiments.quality.measuring import Measurement, measure_quality
 from dae.experiments.quality.summary import draw_measures, draw_scatter, summarize, to_json
-from dae.files import read_file, replacing, write_atomically
+from dae.files import read_file, write_atomically
 from dae.runs import find_runs
 from dae.runs.settings import require_same
 from dae.serialization import BadData, parse_json
@@ -28,6 +29,7 @@ from dae.terminal.signals import StopSignals
 from dae.text import plural
 
 _UNITS = {"learning": "updates", "playing": "steps", "rollouts": "rollouts", "probing": "rollouts"}
+_MOST_ENVS = 256  # of which critics learn in one go: with more, they would look at new rollouts less often
 _LARGEST = 2**24  # bytes of quality.json
 
 
@@ -80,7 +82,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _measure(run: Run, config: QualityConfig, folder: Path) -> None:
     model, family = run.model, run.config.family
-    env = run.make_env(family.simulated_at_once, config.seed)
+    env = run.make_env(min(family.simulated_at_once, _MOST_ENVS), config.seed)
     with _Phases() as watch:
         measured = measure_quality(
             model,
@@ -104,13 +106,12 @@ def _write(folder: Path, about: str, measured: Measurement, run: Run, config: Qu
     told = summarize(about, measured, run.model.gamma, config.horizon)
     content = {"settings": _settings(run, config), "made_with": dataclasses.asdict(made_with()), **to_json(measured)}
     write_atomically(folder / "summary.txt", told.encode() + b"\n")
-    samples: dict[str, Any] = {
+    samples = {
         "returns": measured.truth.returns.astype(np.float32),
         "probabilities": measured.truth.probabilities.astype(np.float32),
         **{f"estimates_{judged.name}": judged.estimates.astype(np.float32) for judged in measured.judged},
     }
-    with replacing(folder / "quality.npz") as temporary:
-        np.savez_compressed(temporary, **samples)
+    write_arrays(folder / "quality.npz", samples)
     draw_measures(about, measured, *(folder / f"quality.{kind}" for kind in ("png", "svg", "pdf")))
     draw_scatter(about, measured, folder / "scatter.png")
     write_atomically(folder / "quality.json", json.dumps(content, indent=1).encode() + b"\n")

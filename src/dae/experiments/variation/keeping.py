@@ -12,9 +12,9 @@ from dae.agent import PPO
 from dae.agent.saving import LAST_SEEN
 from dae.envs.restoring import restorable
 from dae.errors import UserError
+from dae.experiments.arrays import Damaged, read_arrays, write_arrays
 from dae.experiments.training.companion import Companion, Enough
 from dae.experiments.training.wrappers import innermost
-from dae.experiments.variation.arrays import Damaged, read_arrays, write_arrays
 from dae.experiments.variation.config import StudyPlan
 from dae.files import read_file, write_atomically
 

@@ -16,8 +16,6 @@ from dae.experiments.training.building import make_model
 from dae.experiments.training.wrappers import innermost
 from dae.experiments.variation.config import StudyPlan
 
-_MINATAR_GAMES = 1024  # at the same time: in one batch, more are not faster
-
 
 def require_suitable(plan: StudyPlan) -> None:
     """Refuse environments in which one cannot try every action from a state that is restored exactly."""
@@ -36,7 +34,7 @@ def require_suitable(plan: StudyPlan) -> None:
 def simulator_of(plan: StudyPlan, agent: PPO | None = None) -> Iterator[Simulator]:
     """Make environments for the rollouts of a study; without an agent, one that has not learned yet plays."""
     training = plan.training
-    slots = _MINATAR_GAMES if training.family.name == "minatar" else training.actors
+    slots = training.family.simulated_at_once
     with contextlib.closing(make_vec_env(training.env, slots, 0, **training.env_options)) as env:
         yield Simulator(agent or make_model(training, env), env)
 

@@ -12,9 +12,9 @@ import numpy as np
 from gymnasium import spaces
 
 from dae.errors import UserError, one_line
+from dae.experiments.arrays import Damaged
 from dae.experiments.provenance import made_with
 from dae.experiments.training.run import train
-from dae.experiments.variation.arrays import Damaged
 from dae.experiments.variation.changes import Changes
 from dae.experiments.variation.config import StudyPlan
 from dae.experiments.variation.keeping import Keeper, Kept, Places

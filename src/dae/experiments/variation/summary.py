@@ -11,7 +11,7 @@ from typing import Any
 from dae.experiments.variation.changes import Changes, Comparison, Resampled
 from dae.experiments.variation.config import StudyPlan
 from dae.files import write_atomically
-from dae.text import plural, short_text
+from dae.text import aligned, plural, short_text
 
 _COLUMNS = ("iteration", "f", "median", "lower_quartile", "upper_quartile", "noise_median", "rms", "rms_error")
 _MOSTLY = 0.5  # a median is mostly noise if without changes it would still be more than half as large
@@ -155,14 +155,3 @@ def _ratio(comparison: Comparison) -> str:
     if not math.isfinite(comparison.ratio):
         return "not known"
     return f"{comparison.ratio:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Write rows with aligned columns, the first to the left."""
-    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            [row[0].ljust(first), *(text.rjust(width) for text, width in zip(row[1:], others, strict=True))]
-        ).rstrip()
-        for row in rows
-    )

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dae.agent import PPO
+from dae.experiments.arrays import Damaged, read_arrays, write_arrays
 from dae.experiments.monte_carlo import ActionValues, Simulator, action_values
 from dae.experiments.monte_carlo.values import Estimated
-from dae.experiments.variation.arrays import Damaged, read_arrays, write_arrays
 
 
 @dataclass(frozen=True)
