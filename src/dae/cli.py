@@ -46,6 +46,11 @@ COMMANDS = {
         "dae.experiments.play.config:PlayConfig",
         "dae.experiments.play.run:play",
     ),
+    "explore": Command(
+        "Show which decisions of a trained agent mattered, as a page.",
+        "dae.experiments.explore.config:ExploreConfig",
+        "dae.experiments.explore.run:explore",
+    ),
     "runs": Command(
         "List the runs in a folder: state, frames, score, speed.",
         "dae.runs.listing:ListingConfig",

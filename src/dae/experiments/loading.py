@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dae.envs import require_trust
 from dae.errors import UserError
-from dae.runs import Checkpoint, Episodes, RunFolder, RunSettings
+from dae.runs import Checkpoint, Episodes, RunFolder, RunSettings, find_runs
 from dae.runs.evaluations import Evaluations
+from dae.runs.listing import ListingConfig, list_runs
 from dae.terminal.boundary import announce
 
 if TYPE_CHECKING:
@@ -74,6 +75,20 @@ def load_run(path: str | Path, *, best: bool = False, trust: bool = False) -> Ru
     """
     folder = RunFolder(Path(path))
     return Run(folder, folder.read_config().settings, best, trust)
+
+
+def find_run(path: Path, command: str) -> Path:
+    """Return the folder of the run that a command is for: the one named, or the only one below it."""
+    if RunFolder(path).exists:
+        return path
+    found = [folder.path for folder in find_runs([path])]
+    if len(found) > 1:
+        list_runs(ListingConfig(path))
+        raise UserError(f"{path} holds {len(found)} runs: name one of them, such as dae {command} {found[0]}")
+    if found and found[0] != path:
+        print(f"the only run in {path}: {found[0]}")
+        return found[0]
+    return path
 
 
 def load_agent(checkpoint: Checkpoint, kind: "type[PPO] | None" = None, **options: Any) -> "PPO":

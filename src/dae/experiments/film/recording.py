@@ -57,7 +57,7 @@ def record_episode(
     A long episode is shown in part: every second, fourth, … step, so that the film stays short and small. `statistics`
     are those of a run whose observations are normalised.
     """
-    env = _make_visible(settings, seed, statistics)
+    env = make_visible(settings, seed, statistics)
     try:
         with own_randomness(seed, model.device):  # the same film whenever it is recorded
             episode = play_episode(
@@ -71,7 +71,8 @@ def record_episode(
     return Film(path, episode.steps, episode.score, episode.stride, episode.ended)
 
 
-def _make_visible(settings: RunSettings, seed: int, statistics: bytes | None) -> VecEnv:
+def make_visible(settings: RunSettings, seed: int, statistics: bytes | None) -> VecEnv:
+    """Make an environment that can be drawn, with a seed for its next reset."""
     if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         # Without a screen SDL, with which gymnasium draws, looks for one, and complains on the terminal.
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")

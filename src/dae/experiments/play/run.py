@@ -1,19 +1,15 @@
 """`dae play`: find the run, measure its agent, record an episode."""
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dae.envs import require_trust
 from dae.errors import UserError
 from dae.experiments.film import CannotRecord, record_episode
-from dae.experiments.loading import Run, load_run
+from dae.experiments.loading import Run, find_run, load_run
 from dae.experiments.play.config import PlayConfig
 from dae.experiments.scoring import MOST_ENVS, TooLong, measure
-from dae.runs import RunFolder, find_runs
 from dae.runs.evaluations import standard_error
-from dae.runs.listing import ListingConfig, list_runs
 from dae.terminal.progress import Pace, WorkProgress
 from dae.text import decimals_for, plural, with_error
 
@@ -23,7 +19,7 @@ Scores = NDArray[np.float64]
 
 def play(config: PlayConfig) -> int:
     """Print mean ± standard error of the scores, and write a film."""
-    run = load_run(_find_run(config.run), best=config.best, trust=config.trust)
+    run = load_run(find_run(config.run, "play"), best=config.best, trust=config.trust)
     require_trust(run.config.env, run.folder.path, trust=config.trust)  # before the agent is loaded
     if config.out is None:
         run.folder.require_plain()
@@ -50,20 +46,6 @@ def play(config: PlayConfig) -> int:
         except CannotRecord as reason:
             print(f"no recording: {reason}")
     return 0
-
-
-def _find_run(path: Path) -> Path:
-    """Return the folder of the run to play: the one named, or the only one below it."""
-    if RunFolder(path).exists:
-        return path
-    found = [folder.path for folder in find_runs([path])]
-    if len(found) > 1:
-        list_runs(ListingConfig(path))
-        raise UserError(f"{path} holds {len(found)} runs: name one of them, such as dae play {found[0]}")
-    if found and found[0] != path:
-        print(f"the only run in {path}: {found[0]}")
-        return found[0]
-    return path
 
 
 def _measure(run: Run, config: PlayConfig) -> tuple[Scores, Scores]:
