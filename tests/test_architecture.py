@@ -24,7 +24,8 @@ ALLOWED: dict[str, set[str]] = {
     "agent": {"core"} | TOOLS | FACTS,
     "envs": TOOLS | FACTS,
     "runs": {"envs", "terminal"} | TOOLS | FACTS,
-    "experiments": {"core", "agent", "envs", "runs", "pictures", "terminal"} | TOOLS | FACTS,
+    "explorer": TOOLS | FACTS,
+    "experiments": {"core", "agent", "envs", "runs", "pictures", "terminal", "explorer"} | TOOLS | FACTS,
     "report": {"envs", "runs", "pictures", "terminal"} | TOOLS | FACTS,
     "cli": {"theory", "experiments", "report", "runs", "terminal"} | TOOLS,
     "__init__": {"agent", "core", "envs", "experiments", "lazy"},
@@ -68,7 +69,7 @@ def test_imports_run_one_way(path: Path) -> None:
     [
         ({"core"}, {"numpy", "gymnasium", "stable_baselines3", "numba"}),
         ({"theory"}, {"torch", "gymnasium", "stable_baselines3", "numba"}),
-        ({"report", "runs", "cli", "__init__", "terminal"} | FACTS | TOOLS, {"torch", "stable_baselines3"}),
+        ({"report", "runs", "cli", "__init__", "terminal", "explorer"} | FACTS | TOOLS, {"torch", "stable_baselines3"}),
     ],
 )
 def test_rooms_keep_to_their_libraries(rooms: set[str], foreign: set[str]) -> None:
