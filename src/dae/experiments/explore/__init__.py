@@ -1,1 +1,1 @@
-"""The credit explorer's side that plays: episodes of a trained agent, and what its decisions were worth (`dae explore`)."""
+"""`dae explore`: episodes of a trained agent, and what other actions would have led to, for the credit explorer."""

@@ -36,7 +36,7 @@ def look_ahead(simulator: Simulator, played: Played, gamma: float, seed: int) ->
             following[i] = _values(simulator, _batch_of(infos[i]["terminal_observation"]))[0] if cut else 0.0
         q[chosen] = (rewards + gamma * following)[: len(chosen)]
     means = q.reshape(shape).mean(-1)
-    return (means - (played.episode.probabilities * means).sum(-1, keepdims=True)).astype(np.float32)
+    return np.asarray(means - (played.episode.probabilities * means).sum(-1, keepdims=True), np.float32)
 
 
 def _values(simulator: Simulator, observations: Any) -> NDArray[np.float64]:

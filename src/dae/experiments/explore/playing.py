@@ -44,7 +44,8 @@ def play_episode(
     read_masks = model.mask_reader(env)
     env.seed(seed)
     seen = env.reset()
-    observations, masks, actions, rewards, scores, states = [], [], [], [], [], list[bytes]()
+    observations, masks, states = list[Any](), list[Any](), list[bytes]()
+    actions, rewards, scores = list[int](), list[float](), list[float]()
     ends: list[tuple[int, Any]] = []  # where learning began anew, and what was seen last if that was cut
     book, score, over = PictureBook(), 0.0, False
     while not over and len(actions) < longest:

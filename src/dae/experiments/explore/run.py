@@ -1,11 +1,14 @@
 """`dae explore`: play episodes, ask what other actions would have led to, and write the page."""
 
 import contextlib
+import csv
+import io
 import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import torch
 from gymnasium import spaces
@@ -24,7 +27,7 @@ from dae.experiments.loading import Run, find_run, load_run
 from dae.experiments.monte_carlo import Simulator
 from dae.experiments.scoring import own_randomness
 from dae.experiments.training.wrappers import innermost
-from dae.explorer.data import Exploration, Source, to_csv, to_json
+from dae.explorer.data import Exploration, csv_rows, to_json
 from dae.explorer.page import render
 from dae.files import write_atomically
 from dae.terminal.boundary import announce
@@ -54,8 +57,8 @@ def explore(config: ExploreConfig) -> int:
 def _explore(run: Run, config: ExploreConfig) -> Exploration:
     model, settings = run.model, run.config
     with _simulating(run, config) as simulator:
-        played, names = _play(run, config, restorable_=simulator is not None)
-        source: Source | None = "network" if model.estimator.info.models_all_actions else None
+        played, names = _play(run, config, with_states=simulator is not None)
+        source: Literal["network", "look-ahead"] | None = "network" if model.estimator.info.models_all_actions else None
         if source is None and simulator is not None:
             source = "look-ahead"
             played = [_with_look_ahead(simulator, each, model.gamma) for each in played]
@@ -99,9 +102,9 @@ def _simulating(run: Run, config: ExploreConfig) -> Iterator[Simulator | None]:
             env.close()
 
 
-def _play(run: Run, config: ExploreConfig, *, restorable_: bool) -> tuple[list[Played], list[str]]:
+def _play(run: Run, config: ExploreConfig, *, with_states: bool) -> tuple[list[Played], list[str]]:
     env, drawn = _visible(run, config)
-    restorer: Restorable | None = restorable(innermost(env)) if restorable_ else None
+    restorer: Restorable | None = restorable(innermost(env)) if with_states else None
     played = []
     try:
         with WorkProgress(config.episodes, 0, "episodes") as progress:
@@ -157,9 +160,7 @@ def _with_truths(simulator: Simulator, played: list[Played], config: ExploreConf
             seed=config.seed,
             watch=lambda ended: progress.advance(ended, "what if", plural(len(decisions), "decision")),
         )
-    return [
-        replace(each, episode=replace(each.episode, truths=truths.get(k, []))) for k, each in enumerate(played)
-    ]
+    return [replace(each, episode=replace(each.episode, truths=truths.get(k, []))) for k, each in enumerate(played)]
 
 
 def _command(run: Run, config: ExploreConfig) -> str:
@@ -178,7 +179,9 @@ def _write(exploration: Exploration, run: Run, config: ExploreConfig) -> None:
     page = folder / "index.html"
     write_atomically(page, render(exploration).encode())
     write_atomically(folder / "explore.json", json.dumps(to_json(exploration), allow_nan=False).encode() + b"\n")
-    write_atomically(folder / "explore.csv", to_csv(exploration).encode())
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows(csv_rows(exploration))
+    write_atomically(folder / "explore.csv", table.getvalue().encode())
     scores = [episode.score for episode in exploration.episodes]
     steps = sum(len(episode.actions) for episode in exploration.episodes)
     print(
