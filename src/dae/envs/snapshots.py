@@ -44,6 +44,8 @@ class SeparateStates:
 
     def __init__(self, env: DummyVecEnv) -> None:
         self._env = env
+        for each in env.envs:
+            _ = each.unwrapped.np_random  # gymnasium makes it when it is asked for; a state must have it from the start
 
     def take_states(self, indices: Sequence[int]) -> list[bytes]:
         shown = self._env._obs_from_buf()
@@ -58,7 +60,7 @@ class SeparateStates:
             content = from_bytes(state)
             layers = content["environment"]
             if seeds is not None:
-                layers = [_reseeded(attributes, seeds[k]) for attributes in layers]
+                layers = [_reseeded(attributes, [seeds[k], depth]) for depth, attributes in enumerate(layers)]
             _set_layers(self._env.envs[i], layers)
             self._env._save_obs(i, content["observation"])
         return _of_some(self._env._obs_from_buf(), indices)
@@ -76,10 +78,10 @@ def _of_some(observations: VecEnvObs, indices: Sequence[int]) -> VecEnvObs:
     return np.asarray(observations)[list(indices)]
 
 
-def _reseeded(attributes: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Give all generators of an environment other random numbers."""
+def _reseeded(attributes: dict[str, Any], seed: list[int]) -> dict[str, Any]:
+    """Give all generators of a layer random numbers of their own."""
     return {
-        name: np.random.default_rng([seed, k]) if isinstance(value, np.random.Generator) else value
+        name: np.random.default_rng([*seed, k]) if isinstance(value, np.random.Generator) else value
         for k, (name, value) in enumerate(attributes.items())
     }
 
