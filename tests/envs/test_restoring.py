@@ -291,3 +291,39 @@ def test_a_game_that_was_put_back_shows_its_picture() -> None:
             assert not np.array_equal(env.get_images()[0], picture)
             env.put_states([state], [0])
             np.testing.assert_array_equal(env.get_images()[0], picture)
+
+
+def test_environments_that_are_drawn_can_be_restored_too() -> None:
+    with contextlib.ExitStack() as closing:
+        drawn, plain = (
+            closing.enter_context(contextlib.closing(dae.make_vec_env("CartPole-v1", 1, seed, render_mode=mode)))
+            for seed, mode in ((0, "rgb_array"), (1, None))
+        )
+        for env in (drawn, plain):
+            env.reset()
+        assert drawn.get_images()[0] is not None
+        play(drawn, some_actions(drawn, 5, 0))
+        for one, other in ((drawn, plain), (plain, drawn)):
+            seen = restorable(other).put_states(restorable(one).take_states([0]), [0])
+            actions = some_actions(one, 4, 1)
+            np.testing.assert_array_equal(seen, restorable(other).put_states(restorable(other).take_states([0]), [0]))
+            assert of(play(one, actions), 0) == of(play(other, actions), 0)
+        assert drawn.get_images()[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("env_id", "options"), [("CartPole-v1", {}), ("MinAtar/Freeway-v1", {"max_episode_steps": 30})]
+)
+def test_with_new_random_numbers_a_time_limit_begins_anew(env_id: str, options: dict[str, Any]) -> None:
+    with contextlib.closing(dae.make_vec_env(env_id, 1, 0, **options)) as env:
+        if env_id == "CartPole-v1":
+            env.env_method("set_wrapper_attr", "_max_episode_steps", 10)
+        env.reset()
+        limit = 30 if options else 10
+        still = np.zeros((limit, 1), np.int64) if options else np.arange(limit)[:, None] % 2
+        play(env, still[: limit - 2])
+        (state,) = restorable(env).take_states([0])
+        for seeds, expected in ((None, 2), ([7], limit)):
+            restorable(env).put_states([state], [0], seeds)
+            ends = [step[2][0] for step in play(env, still)]
+            assert ends.index(True) + 1 == expected

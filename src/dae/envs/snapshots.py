@@ -18,6 +18,7 @@ from dae.serialization import BadData, NotData, encode, from_bytes, to_bytes
 
 # Types of attributes that stay the same while an environment runs.
 _FIXED = (gym.Space, EnvSpec, types.FunctionType, types.MethodType, type)
+_NO_STATE = ("env", "render_mode")  # an environment that is drawn has the same states as one that is not
 # What a Monitor keeps for its own records: the clock, and a history that would grow for ever.
 _RECORDS = ("t_start", "episode_returns", "episode_lengths", "episode_times", "results_writer")
 
@@ -46,6 +47,8 @@ class SeparateStates:
 
     def __init__(self, env: DummyVecEnv) -> None:
         self._env = env
+        for each in env.envs:
+            _ = each.unwrapped.np_random  # gymnasium makes it when it is asked for; a state must have it from the start
 
     def take_states(self, indices: Sequence[int]) -> list[bytes]:
         shown = self._env._obs_from_buf()
@@ -114,6 +117,8 @@ def _set_layers(env: gym.Env[Any, Any], layers: list[dict[str, Any]]) -> None:
     for layer, attributes in zip(_chain(env), layers, strict=True):
         own = _attributes(layer)
         for name, value in attributes.items():
+            if name in _NO_STATE or (value is None and _is_canvas(getattr(layer, name, None))):
+                continue
             if name not in own or not _are_alike(own[name], value):
                 raise BadData(f"it would change {name} of a {type(layer).__name__}, which is not of its kind")
             _set(layer, name, value)
@@ -213,11 +218,16 @@ def _chain(env: gym.Env[Any, Any]) -> list[gym.Env[Any, Any]]:
 def _attributes(layer: gym.Env[Any, Any]) -> dict[str, Any]:
     kept = {}
     for name, value in vars(layer).items():
-        own = name == "env" or (isinstance(layer, Monitor) and name in _RECORDS)
-        if not own and not isinstance(value, _FIXED):
+        own = name in _NO_STATE or (isinstance(layer, Monitor) and name in _RECORDS)
+        if not own and not isinstance(value, _FIXED) and not _is_canvas(value):
             encode(value)  # raises where the value is not data
             kept[name] = value
     return kept
+
+
+def _is_canvas(value: Any) -> bool:
+    """Say whether a value is what an environment draws with; it has none as long as it is not drawn."""
+    return type(value).__module__.partition(".")[0] == "pygame"
 
 
 def _equal(a: Any, b: Any) -> bool:

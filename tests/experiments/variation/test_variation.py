@@ -14,9 +14,10 @@ import pytest
 import dae
 from dae.agent import PPO
 from dae.cli import main
+from dae.envs.minatar.family import MinAtar
 from dae.experiments.config import TrainConfig
 from dae.experiments.monte_carlo import Simulator, action_values
-from dae.experiments.variation import config as config_module, estimate, simulating, study
+from dae.experiments.variation import config as config_module, estimate, study
 from dae.experiments.variation.config import parse
 from dae.experiments.variation.keeping import Keeper, Kept, Places
 from dae.experiments.variation.values import Measuring
@@ -31,7 +32,7 @@ TRAINING = ["--settings", "actors=4", "steps=16", "batch_size=32", "epochs=2", "
 @pytest.fixture(autouse=True)
 def _quick_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "_SECONDS", 0.0)
-    monkeypatch.setattr(simulating, "_MINATAR_GAMES", 16)
+    monkeypatch.setattr(MinAtar, "simulated_at_once", 16)
 
 
 @pytest.fixture(scope="module")

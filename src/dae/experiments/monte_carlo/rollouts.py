@@ -9,14 +9,21 @@ import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.utils import obs_as_tensor
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize, VecTransposeImage
+from stable_baselines3.common.vec_env import (
+    VecEnv,
+    VecEnvWrapper,
+    VecNormalize,
+    VecTransposeImage,
+    unwrap_vec_normalize,
+)
 
 from dae.agent import PPO
 from dae.agent.actions import mask_reader_of, no_masks
-from dae.agent.policy import acts_in_its_own_way
+from dae.agent.policy import CriticHeadMixin, acts_in_its_own_way
 from dae.envs.restoring import restorable
 from dae.errors import UserError
 from dae.experiments.training.wrappers import as_seen_by_agent, innermost
+from dae.serialization import NotData
 
 _WRAPPERS = (VecNormalize, VecTransposeImage)  # which remember nothing of the steps before
 
@@ -53,8 +60,15 @@ class Simulator:
         _require_restorable(env)
         self.model = model
         self.env = type(model)._wrap_env(env)
+        normalizer = unwrap_vec_normalize(self.env)
+        if normalizer is not None:
+            normalizer.training = False  # the same state must look the same in all rollouts
         self._states = restorable(innermost(self.env))
         self.reset()
+        try:
+            self.take([0])
+        except NotData as error:
+            raise UserError(f"the environments cannot be restored: in their state {error}") from error
 
     @property
     def n_slots(self) -> int:
@@ -112,6 +126,7 @@ class Simulator:
         uniforms = np.empty((slots, horizon), np.float32)  # which decide the actions
         discount, earned = np.ones(slots), np.zeros(slots)
         observations = self.reset()
+        stream_of = _streams(plan.seed)
         waiting = 0  # the first rollout that has not begun
 
         def begin(free: NDArray[np.int64]) -> None:
@@ -125,7 +140,7 @@ class Simulator:
             step[places], discount[places], earned[places] = 0, 1.0, 0.0
             seeds = []
             for place, number in zip(places.tolist(), plan.numbers[chosen].tolist(), strict=True):
-                stream = np.random.Generator(np.random.Philox(key=[plan.seed, number]))
+                stream = stream_of(number)
                 seeds.append(int(stream.integers(2**63)))
                 uniforms[place] = stream.random(horizon, np.float32)
             _assign(observations, places, self.put([states[i] for i in plan.starts[chosen]], places.tolist(), seeds))
@@ -150,6 +165,22 @@ class Simulator:
                 outcomes.cut[ended] = [not dones[i] or infos[i].get("TimeLimit.truncated", False) for i in over]
                 begin(over)
                 watch(len(over))
+
+
+def _streams(seed: int) -> Callable[[int], np.random.Generator]:
+    """Return a function that gives the random numbers of a rollout from the first on, till it is called again.
+
+    It brings one generator to a key; making one for each rollout would take three times as long.
+    """
+    bits = np.random.Philox(key=[seed, 0])
+    generator, start = np.random.Generator(bits), bits.state
+
+    def stream_of(number: int) -> np.random.Generator:
+        start["state"]["key"][1] = number
+        bits.state = start
+        return generator
+
+    return stream_of
 
 
 def _draw(probabilities: torch.Tensor, uniforms: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -177,8 +208,11 @@ def require_enumerable(model: PPO) -> None:
     """Refuse an agent whose actions one cannot try all."""
     if not isinstance(model.action_space, spaces.Discrete):
         raise UserError(f"the actions are {model.action_space}: to try all of them they must be Discrete")
-    if acts_in_its_own_way(type(model.policy)):
-        raise UserError(f"{type(model.policy).__name__} acts in its own way, and does not say how probable actions are")
+    if not isinstance(model.policy, CriticHeadMixin) or acts_in_its_own_way(type(model.policy)):
+        raise UserError(
+            f"{type(model.policy).__name__} does not say how probable actions are (it is Stable-Baselines3's own, or "
+            "acts in its own way): use a policy of dae.PPO"
+        )
 
 
 def _require_restorable(env: VecEnv) -> None:

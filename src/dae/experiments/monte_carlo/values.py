@@ -26,7 +26,10 @@ class Estimated:
     def error(self) -> Floats:
         """NaN where there is only one sample."""
         n = self.samples.shape[-1]
-        return np.asarray(self.samples.std(-1, ddof=1) / np.sqrt(n)) if n > 1 else np.full_like(self.mean, np.nan)
+        if n == 1:
+            return np.full_like(self.mean, np.nan)
+        shifted = self.samples - self.samples[..., :1]  # so that equal samples have no error, not even one of rounding
+        return np.asarray(shifted.std(-1, ddof=1) / np.sqrt(n))
 
     def __sub__(self, other: "Estimated") -> "Estimated":
         """Return the difference, sample by sample, which is right also where both have the same random numbers."""
@@ -81,6 +84,7 @@ def action_values(
     plan = Plan(starts, actions, apart, seed)
     played: Outcomes = simulator.play_out(states, plan, horizon=horizon, gamma=gamma, watch=watch)
     probabilities = simulator.probabilities(simulator.observe(states)).double().numpy()
+    probabilities /= probabilities.sum(-1, keepdims=True)  # in single precision they sum to almost 1
     return ActionValues(
         played.returns.reshape(shape), probabilities, played.lengths.reshape(shape), played.cut.reshape(shape)
     )
