@@ -13,7 +13,7 @@ from PIL import Image
 from dae.report import analyse, read_results, write_report
 from dae.report.films import LARGEST, Film, find_films
 from dae.runs import find_runs
-from tests.report.browser import CHROMIUM, chromium
+from tests.browser import CHROMIUM, chromium
 from tests.report.folders import write_run
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)

@@ -23,7 +23,7 @@ from dae.report.page import render_page
 from dae.report.provenance import short_command
 from dae.report.svg import inline_svg
 from dae.runs import find_runs
-from tests.report.browser import CHROMIUM, Tab, chromium
+from tests.browser import CHROMIUM, Tab, chromium
 from tests.report.folders import MADE_WITH, write_run
 
 EVIL = '<img src="https://example.org/x.png" onerror=alert(1)>$x-v0'

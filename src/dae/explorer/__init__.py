@@ -10,3 +10,4 @@ from dae.explorer.data import (
     csv_rows as csv_rows,
     to_json as to_json,
 )
+from dae.explorer.page import render as render

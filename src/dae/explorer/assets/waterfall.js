@@ -1,0 +1,105 @@
+// Where the return came from, as a table whose bars follow one another.
+import { decompose, waterfallParts } from "./credit.js";
+import { byId, make, setText } from "./dom.js";
+import { decimalsFor, fixed, plural, signed } from "./format.js";
+
+const MOST_PARTS = 6; // decisions, and as many pieces of luck, that have a bar of their own
+
+export function makeWaterfall(seek) {
+  const body = byId("waterfall");
+  const note = byId("waterfall-note");
+  const fromHere = byId("from-here");
+  let shown = null;
+  let drawn = ""; // which return the rows show
+  let current = 0;
+
+  for (const input of [byId("from-start"), fromHere]) input.addEventListener("change", () => show(current));
+
+  body.addEventListener("click", (event) => {
+    const step = event.target.closest("tr")?.dataset.step;
+    if (step) seek(Number(step));
+  });
+
+  function load(next) {
+    shown = next;
+    drawn = "";
+    const luck = "what the environment did, plus the critic's error";
+    setText(
+      byId("luck-meaning"),
+      shown.hasAdvantages
+        ? `G = V̂(s₀) + Σ γᵗ Â + Σ γᵗ luck. Luck is what the agent's choices do not explain: ${luck}.`
+        : `G = V̂(s₀) + Σ γᵗ surprise. Without advantages a surprise is all in one: the agent's choice, ${luck}.`,
+    );
+  }
+
+  function show(step) {
+    current = step;
+    const { episode, credit, gamma } = shown;
+    const number = credit.segmentOf[Math.min(step, episode.steps - 1)];
+    const segment = episode.segments[number];
+    const origin = fromHere.checked ? Math.min(step, episode.steps - 1) : segment.start;
+    if (drawn !== `${origin}`) {
+      drawn = `${origin}`;
+      draw(segment, number, decompose(episode, credit, gamma, segment, origin));
+    }
+    for (const row of body.rows) row.classList.toggle("current", row.dataset.step === String(step));
+  }
+
+  function draw(segment, number, decomposition) {
+    const parts = waterfallParts(decomposition, shown.hasAdvantages, MOST_PARTS);
+    const ends = parts.flatMap((part) => [part.from, part.to]);
+    const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+    const digits = decimalsFor(Math.max(high, -low));
+    const share = (amount) => (high > low ? (100 * amount) / (high - low) : 0);
+    body.style.setProperty("--zero", `${share(-low)}%`);
+    body.replaceChildren(...parts.map((part) => row(part, digits, low, share)));
+    setText(note, noteText(segment, number, decomposition, parts, digits));
+  }
+
+  function row(part, digits, low, share) {
+    const single = part.kind === "choice" || part.kind === "luck";
+    const kind = part.kind.replace("other ", "");
+    const sign = kind === "choice" ? (part.amount < 0 ? "loss" : "gain") : kind;
+    const bar = make("i", { class: sign });
+    bar.style.left = `${share(Math.min(part.from, part.to) - low)}%`;
+    bar.style.width = `${share(Math.abs(part.to - part.from))}%`;
+    const name = partText(part);
+    const label = part.step === null ? name : make("button", { type: "button", class: "jump" }, name);
+    const total = part.kind === "value" || part.kind === "return";
+    const element = make(
+      ...["tr", { class: `${total ? "total" : ""} ${single ? "" : "sum"}` }],
+      make("th", { scope: "row" }, label),
+      make("td", { class: "bars" }, make("div", { class: "bar", "aria-hidden": "true" }, bar)),
+      make("td", { class: "number" }, total ? fixed(part.amount, digits) : signed(part.amount, digits)),
+      make("td", { class: "number running" }, fixed(part.to, digits)),
+    );
+    if (part.step !== null) element.dataset.step = String(part.step);
+    element.dataset.kind = part.kind;
+    return element;
+  }
+
+  function partText({ kind, step, count }) {
+    const { names, episode, hasAdvantages } = shown;
+    const luck = hasAdvantages ? "luck" : "surprise";
+    const texts = {
+      value: () => `V̂ at step ${step}: expected`,
+      choice: () => `step ${step}: ${names[episode.actions[step]]}`,
+      luck: () => `step ${step}: ${luck}`,
+      "other choice": () => `${plural(count, "other decision")}`,
+      "other luck": () => (hasAdvantages ? `luck of ${plural(count, "other step")}` : plural(count, "other surprise")),
+      return: () => "G: what came",
+    };
+    return texts[kind]();
+  }
+
+  function noteText(segment, number, { origin, total, rest }, parts, digits) {
+    const sum = parts.at(-2).to;
+    const many = shown.episode.segments.length > 1;
+    const where = `Steps ${origin} to ${segment.end - 1}${many ? `, segment ${number + 1}` : ""}: `;
+    const adds = `the parts add up to ${fixed(sum, digits)}; the rewards give G = ${fixed(total, digits)}.`;
+    const cut = ` The segment was cut, so G includes ${fixed(rest, digits)}, γⁿ V̂ of what would have followed.`;
+    return where + adds + (segment.terminated ? "" : cut);
+  }
+
+  return { load, show };
+}
