@@ -57,6 +57,7 @@ class Family:
     protocol: Protocol | None = None  # None: the paper has no numbers
     frames_per_step = 1  # frames of the game that pass in a step of the agent
     bytes_per_env = 4_000  # of memory, at least
+    cell_size = 1  # width in pixels of the square cells, of one colour each, that its pictures consist of
     simulated_at_once = 32  # environments that play Monte-Carlo rollouts side by side
     network_names: tuple[str, ...] = ("baseline", "wide")
     env_settings: Mapping[str, str] = {}  # settings of a run that its environments take, and their names there

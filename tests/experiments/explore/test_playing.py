@@ -135,19 +135,21 @@ def test_mistakes_and_gains_are_checked_in_turn_and_apart_from_each_other() -> N
     assert decisions_to_check([first, second], 0) == []
 
 
-def test_pictures_of_cells_become_a_grid_until_one_does_not_fit() -> None:
+def test_pictures_of_cells_become_a_grid_and_others_images() -> None:
     rng = np.random.default_rng(0)
     small = rng.choice(np.array([0, 80, 255], np.uint8), (3, 4, 5, 1)).repeat(3, -1)
-    book = PictureBook()
+    book = PictureBook(6)
     for cells in small:
         book.add(cells.repeat(6, 0).repeat(6, 1))
     grid = book.bound()
     assert isinstance(grid, Grid)
     palette = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in grid.palette], np.uint8)
     np.testing.assert_array_equal(palette[grid.cells], small)
-    book.add(rng.integers(256, size=(24, 30, 3), dtype=np.uint8))
-    images = book.bound()
+    album = PictureBook()
+    for k in (0, 1, 0):
+        album.add(np.full((480, 640, 3), 90 * k, np.uint8))
+    images = album.bound()
     assert isinstance(images, Images)
-    assert (images.size, images.index.tolist()) == ((30, 24), [0, 1, 2, 3])
+    assert (images.size, images.index.tolist(), len(images.images)) == ((320, 240), [0, 1, 0], 2)
     assert all(image.startswith(b"RIFF") for image in images.images)
     assert PictureBook().bound() is None

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dae.envs.minatar import asterix, breakout, freeway, seaquest, seaquest_1_0_10, space_invaders
 from dae.envs.minatar.loops import announced, compiled, first_invalid, start_range, step_range
-from dae.envs.minatar.rendering import render
+from dae.envs.minatar.rendering import SCALE, render
 from dae.envs.minatar.rng import random_streams
 from dae.envs.minatar.state import require_valid, state_dtype
 
@@ -275,7 +275,7 @@ class MinAtarBatch:
         self._states[slots] = state
         self._at_first_start = False
 
-    def render(self, observations: Flags | None = None, scale: int = 24) -> NDArray[np.uint8]:
+    def render(self, observations: Flags | None = None, scale: int = SCALE) -> NDArray[np.uint8]:
         """Return a picture of every environment as it is now, or of these observations, (N, 10·scale, 10·scale, 3)."""
         shown = self.observe() if observations is None else observations
         return render(shown, list(self.colours.values()), scale)

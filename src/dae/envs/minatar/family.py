@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from dae.envs.family import SB3_PRESET, Family, Network, Protocol
+from dae.envs.minatar.rendering import SCALE
 from dae.errors import InvalidValue, nearest
 from dae.paper import paper_games
 from dae.serialization import BadData
@@ -37,6 +38,7 @@ class MinAtar(Family):
     prefix = "MinAtar/"
     protocol = Protocol(tuple(f"MinAtar/{game}-v1" for game in paper_games("minatar")), frames=10_000_000, seeds=50)
     bytes_per_env = 1_000
+    cell_size = SCALE
     simulated_at_once = 1024
     env_settings = {"minatar_version": "version", "sticky_actions": "sticky_action_prob"}  # noqa: RUF012
     presets = {  # noqa: RUF012

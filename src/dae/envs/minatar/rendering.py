@@ -3,11 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
+SCALE = 24  # width of a cell in pixels
 _BACKGROUND = (18, 18, 24)
 _GRID = (28, 28, 36)
 
 
-def render(observations: NDArray[np.bool_], colours: list[tuple[int, int, int]], scale: int = 24) -> NDArray[np.uint8]:
+def render(
+    observations: NDArray[np.bool_], colours: list[tuple[int, int, int]], scale: int = SCALE
+) -> NDArray[np.uint8]:
     """Return RGB pictures (N, 10·scale, 10·scale, 3) of observations (N, C, 10, 10).
 
     Where several channels are set the last one shows, as in the package's own display.

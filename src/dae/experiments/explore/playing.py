@@ -47,7 +47,7 @@ def play_episode(
     observations, masks, states = list[Any](), list[Any](), list[bytes]()
     actions, rewards, scores = list[int](), list[float](), list[float]()
     ends: list[tuple[int, Any]] = []  # where learning began anew, and what was seen last if that was cut
-    book, score, over = PictureBook(), 0.0, False
+    book, score, over = PictureBook(family.cell_size), 0.0, False
     while not over and len(actions) < longest:
         allowed = read_masks()
         action, _ = model.predict(seen, deterministic=greedy, action_masks=allowed)  # type: ignore[arg-type]
