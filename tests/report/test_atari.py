@@ -90,7 +90,7 @@ def test_curves_end_at_the_frames_of_the_game(analysis: Analysis) -> None:
 def test_a_page_of_this_length_has_links_within_a_domain_and_folds_what_is_behind_it(analysis: Analysis) -> None:
     sections = contents(analysis)
     drawn = {figure.name: "<svg/>" for section in sections for block in section.blocks for figure in block.figures}
-    page = render_page(analysis, sections, drawn, "dae report")
+    page = render_page(analysis, sections, drawn, "dae report", Path("report"))
     ids = re.findall(r' id="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)

@@ -230,7 +230,7 @@ def test_the_page_is_the_same_whenever_it_is_rendered(tmp_path: Path) -> None:
     analysis = analyse(read_results(find_runs([tmp_path])))
     sections = contents(analysis)
     drawn = {figure.name: "<svg/>" for section in sections for block in section.blocks for figure in block.figures}
-    pages = [render_page(analysis, sections, drawn, "dae report") for _ in range(2)]
+    pages = [render_page(analysis, sections, drawn, "dae report", Path("report")) for _ in range(2)]
     assert pages[0] == pages[1]
 
 

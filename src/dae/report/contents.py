@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dae.report import figures
@@ -17,6 +18,7 @@ from dae.report.score_tables import score_table, short_names
 from dae.report.tables import Table
 from dae.report.text import METRICS, domain_name, method_name, slug
 from dae.report.wins_tables import wins_tables
+from dae.runs import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -35,6 +37,14 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Link:
+    """A page beside the report."""
+
+    text: str
+    path: Path
+
+
+@dataclass(frozen=True)
 class Block:
     """What stands under one heading, in this order; tables are also written to files."""
 
@@ -42,6 +52,7 @@ class Block:
     key: Cells | None = None  # whose colours are explained
     figures: Sequence[Figure] = ()
     films: Sequence[Film] = ()
+    links: Sequence[Link] = ()
     layout: str = ""  # how figures share the page's width: `large` ones are wider, of `robust` ones the first is high
     tables: Sequence[Table] = ()
     notes: Sequence[str] = ()  # on all of the above; what is about one table stands under it
@@ -168,10 +179,19 @@ def _reference(scale: Normalised) -> str:
 
 
 def episodes(analysis: Analysis, domain: str) -> Iterator[Block]:
-    """An episode to watch for each cell of which some run has a film."""
-    films, notes = find_films(analysis.cells.where(domain=domain))
+    """An episode to watch for each cell of which some run has a film, and the pages of the credit explorer."""
+    cells = analysis.cells.where(domain=domain)
+    films, notes = find_films(cells)
     if films or notes:
         yield Block("Episodes to watch", films=films, notes=notes)
+    pages = [(cell, run, RunFolder(Path(run.path)).explorer) for cell in cells for run in cell.runs]
+    links = [
+        Link(f"{cell.name}, seed {run.settings.seed}", page)
+        for cell, run, page in pages
+        if page.is_file() and not (page.is_symlink() or page.parent.is_symlink())
+    ]
+    if links:
+        yield Block("Which decisions mattered", links=links)
 
 
 def _begins_late(scale: Normalised) -> bool:

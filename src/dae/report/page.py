@@ -1,7 +1,10 @@
 """The page: everything in one HTML file that needs no other, no network and no script."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -19,8 +22,13 @@ from dae.report.svg import css_variables
 from dae.report.text import METRICS, domain_name, method_name, plural, score_text, slug
 
 
-def render_page(analysis: Analysis, sections: Sequence[Section], drawn: Mapping[str, str], command: str) -> str:
-    """Return the page as text; everything that comes out of a run's folder is escaped. `drawn` has figures as SVG."""
+def render_page(
+    analysis: Analysis, sections: Sequence[Section], drawn: Mapping[str, str], command: str, out: Path
+) -> str:
+    """Return the page as text; everything that comes out of a run's folder is escaped. `drawn` has figures as SVG.
+
+    Links to other pages start at `out`, the page's folder.
+    """
     variables = css_variables(analysis.cells.values("method"))
     environment = Environment(
         loader=PackageLoader("dae.report"),
@@ -31,6 +39,7 @@ def render_page(analysis: Analysis, sections: Sequence[Section], drawn: Mapping[
     )
 
     environment.filters |= {
+        "address": lambda path: quote(os.path.relpath(path, out), errors="replace"),
         "anchor": anchor,
         "colour": colour_of,
         "domain_name": domain_name,

@@ -29,7 +29,8 @@ def write_report(analysis: Analysis, roots: Sequence[Path], out: Path) -> Path:
     _write(out / "summary.json", json.dumps(_summary(analysis, tables), indent=1) + "\n")
     page = out / "index.html"
     axis = [] if analysis.axis == "frames" else ["--axis", analysis.axis]
-    _write(page, render_page(analysis, sections, drawn, shlex.join(["dae", "report", *map(str, roots), *axis])))
+    command = shlex.join(["dae", "report", *map(str, roots), *axis])
+    _write(page, render_page(analysis, sections, drawn, command, out))
     return page
 
 

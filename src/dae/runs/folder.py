@@ -51,6 +51,7 @@ class RunFolder:
         self.wandb = path / "wandb"
         self.curve = path / "learning_curve.png"
         self.film = path / "episode.gif"
+        self.explorer = path / "explore" / "index.html"
         self.error = path / "error.txt"
         self.log = path / "log.txt"
         self.lock = FolderLock(path)

@@ -175,8 +175,8 @@ def _command(run: Run, config: ExploreConfig) -> str:
 
 
 def _write(exploration: Exploration, run: Run, config: ExploreConfig) -> None:
-    folder: Path = config.out or run.folder.path / "explore"
-    page = folder / "index.html"
+    page = config.out / run.folder.explorer.name if config.out else run.folder.explorer
+    folder = page.parent
     write_atomically(page, render(exploration).encode())
     write_atomically(folder / "explore.json", json.dumps(to_json(exploration), allow_nan=False).encode() + b"\n")
     table = io.StringIO()

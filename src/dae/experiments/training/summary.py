@@ -59,8 +59,14 @@ def draw_pictures(settings: TrainConfig, folder: RunFolder, model: PPO, statisti
 
 def next_steps(settings: RunSettings, folder: RunFolder) -> str:
     """Say what to do with a finished run."""
-    play = f"next: dae play {folder.path}{trust_option(settings.env)}     watch it and measure it over many episodes"
-    return f"{play}\n      tensorboard --logdir {folder.tensorboard}" if folder.tensorboard.exists() else play
+    trust = trust_option(settings.env)
+    told = [
+        f"next: dae play {folder.path}{trust}     watch it and measure it over many episodes",
+        f"      dae explore {folder.path}{trust}     see which decisions mattered",
+    ]
+    if folder.tensorboard.exists():
+        told.append(f"      tensorboard --logdir {folder.tensorboard}")
+    return "\n".join(told)
 
 
 def draw_learning_curve(settings: TrainConfig, folder: RunFolder, episodes: Episodes) -> None:
