@@ -6,7 +6,7 @@ from importlib import import_module
 
 BENCHMARKS = [
     *("scan", "losses", "minatar", "agent", "rollout", "atari", "atari_agent", "atari_overlap"),
-    *("checkpoints", "synthetic", "sweep", "report"),
+    *("checkpoints", "synthetic", "sweep", "report", "explorer"),
 ]
 
 if __name__ == "__main__":

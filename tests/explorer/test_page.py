@@ -135,11 +135,14 @@ def test_it_plays_when_asked_and_pauses(tab: Tab, tmp_path: Path) -> None:
     tab.evaluate(
         "new Promise(done => { const look = () => slider.value > 3 ? done() : requestAnimationFrame(look); look(); })"
     )
+    assert texts(tab, "#spoken") == [""]  # a screen reader is left in peace
     tab.evaluate("document.getElementById('play').click()")
     paused = step_of(tab)
     assert paused > 3
     assert step_of(tab) == paused
     assert tab.evaluate("document.getElementById('play').getAttribute('aria-label')") == "Play"
+    tab.evaluate("new Promise(done => setTimeout(done, 450))")
+    assert texts(tab, "#spoken")[0].startswith(f"Step {paused}: {NAMES[OTHER.actions[paused]]} was taken")
 
 
 @in_a_browser

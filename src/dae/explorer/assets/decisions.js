@@ -1,5 +1,5 @@
 // The biggest mistakes and gains in words, and the filter by stakes.
-import { byId, make, setText, textButton } from "./dom.js";
+import { byId, make, setCurrent, setText, textButton } from "./dom.js";
 import { fixed, gainText, mistakeText, percent, whole } from "./format.js";
 
 export function makeDecisions(seek, filterChanged) {
@@ -39,8 +39,7 @@ export function makeDecisions(seek, filterChanged) {
 
   function show(step) {
     for (const button of document.querySelectorAll("#mistakes button, #gains button")) {
-      const here = Number(button.dataset.step) === step;
-      if (here !== button.hasAttribute("aria-current")) button.toggleAttribute("aria-current", here);
+      setCurrent(button, Number(button.dataset.step) === step);
     }
   }
 
