@@ -12,6 +12,7 @@ export function makeWhatIf(seek) {
   function load(next) {
     shown = next;
     section.hidden = !shown.truths.size;
+    byId("checked-key").hidden = !shown.truths.size;
     const [low, high] = shown.range;
     body.style.setProperty("--zero", `${(100 * -low) / (high - low)}%`);
     byId("truth-table").classList.toggle("without-advantages", !shown.hasAdvantages);
