@@ -6,7 +6,11 @@ from importlib import import_module
 
 BENCHMARKS = [
     *("scan", "losses", "minatar", "agent", "rollout", "atari", "atari_agent", "atari_overlap"),
+<<<<<<< HEAD
     *("checkpoints", "synthetic", "sweep", "report", "monte_carlo"),
+=======
+    *("checkpoints", "synthetic", "sweep", "report", "explorer"),
+>>>>>>> explorer
 ]
 
 if __name__ == "__main__":

@@ -41,17 +41,33 @@ class Tab:
                 assert "error" not in answer, answer
                 return dict(answer["result"])
 
-    def open(self, path: Path, width: int, height: int, scheme: str) -> None:
-        """Show a file in a window of this size, in light or dark, and wait until it is loaded."""
+    def open(self, path: Path, width: int, height: int, scheme: str, *, fragment: str = "") -> None:
+        """Show a file, or a place in it, in a window of this size, in light or dark, and wait until it is loaded."""
         phone = width < 600
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Page.navigate", url=path.resolve().as_uri() + fragment)
         while self._next().get("method") != "Page.loadEventFired":
             pass
 
     def evaluate(self, expression: str) -> Any:
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+        """Return the value of an expression in the page; of a promise, what it comes to."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def click(self, selector: str) -> None:
+        """Press and release the mouse's button in the middle of an element."""
+        find = f"document.querySelector({json.dumps(selector)})"
+        self.evaluate(f"{find}.scrollIntoView({{block: 'center'}})")
+        x, y = self.evaluate(f"(r => [r.x + r.width / 2, r.y + r.height / 2])({find}.getBoundingClientRect())")
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key: str) -> None:
+        """Press and release a key, by the name that the page sees."""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key)
 
     def picture(self, path: Path, *, clip: Sequence[float] = ()) -> None:
         """Write a picture of the window, or of a part of the page: x, y, width, height."""

@@ -1,6 +1,5 @@
 """Explorations with known numbers, as the playing side would fill them."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,18 +63,18 @@ def truth(played: Episode, step: int, *, wrong: tuple[int, ...] = (), error: flo
 
 
 def exploration(*episodes: Episode, **changes: Any) -> Exploration:
-    whole = Exploration(
-        env="MinAtar/Breakout-v1",
-        run="runs/MinAtar-Breakout-v1/dae/0",
-        advantage="dae",
-        label="DAE",
-        source="network",
-        gamma=0.99,
-        frames=10_000_000,
-        greedy=False,
-        action_names=NAMES,
-        command="dae explore runs/MinAtar-Breakout-v1/dae/0",
-        version="0.9",
-        episodes=list(episodes) or [episode()],
-    )
-    return replace(whole, **changes)
+    settings: dict[str, Any] = {
+        "env": "MinAtar/Breakout-v1",
+        "run": "runs/MinAtar-Breakout-v1/dae/0",
+        "advantage": "dae",
+        "label": "DAE",
+        "source": "network",
+        "gamma": 0.99,
+        "frames": 10_000_000,
+        "greedy": False,
+        "action_names": NAMES,
+        "command": "dae explore runs/MinAtar-Breakout-v1/dae/0",
+        "version": "0.9",
+        "episodes": list(episodes),
+    }
+    return Exploration(**settings | changes)

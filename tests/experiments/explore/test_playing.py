@@ -126,12 +126,14 @@ def episode_of(advantages: list[list[float]], actions: list[int]) -> Episode:
     )
 
 
-def test_mistakes_and_gains_are_checked_in_turn_and_apart_from_each_other() -> None:
-    first = episode_of([[0, 5]] + [[0, 0]] * 3 + [[0, 4], [9, 0]], [0, 0, 0, 0, 0, 0])
-    second = episode_of([[0, 1], [0, 0]], [0, 0])
-    # The largest cost is that of step 0 (5), the largest gain step 5 (9); step 4 (cost 4) is next to step 5.
-    assert decisions_to_check([first, second], 2) == [(0, 0), (0, 5)]
-    assert decisions_to_check([first, second], 9) == [(0, 0), (0, 5), (1, 0)]
+def test_mistakes_gains_and_other_preferences_are_checked_in_turn_and_apart_from_each_other() -> None:
+    none = [0, 0]
+    first = episode_of([[-5, 1], none, none, none, [0, 4], [9, 0], none, none, none, [-4, 0]], [0] * 10)
+    second = episode_of([[0, 7], none], [0, 0])
+    # The largest mistake is step 0 (−5), the largest gain step 5 (9), the largest other preference in the second (7).
+    assert decisions_to_check([first, second], 3) == [(0, 0), (0, 5), (1, 0)]
+    # Step 9 (−4) is a mistake too; step 4, where another action has 4, is next to step 5.
+    assert decisions_to_check([first, second], 9) == [(0, 0), (0, 5), (0, 9), (1, 0)]
     assert decisions_to_check([first, second], 0) == []
 
 

@@ -52,19 +52,16 @@ def _batch_of(observation: Any) -> Any:
 
 
 def decisions_to_check(episodes: Sequence[Episode], most: int) -> list[tuple[int, int]]:
-    """Return the decisions, as (episode, step), with the largest costs and gains by Â, one of each in turn."""
-    ranked = []
-    for sign in (-1, 1):  # mistakes, then gains
-        found = []
-        for k, episode in enumerate(episodes):
-            if episode.advantages is None:
-                continue
-            taken = np.take_along_axis(episode.advantages, episode.actions[:, None], 1)[:, 0]
-            size = taken if sign > 0 else episode.advantages.max(1) - taken
-            found += [(float(size[t]), k, t) for t in range(len(size)) if size[t] > 0]
-        ranked.append(sorted(found, key=lambda decision: (-decision[0], decision[1:])))
+    """Return decisions as (episode, step): in turn the largest mistake, gain, and preference for another action."""
+    kinds: list[list[tuple[float, int, int]]] = [[], [], []]
+    for k, episode in enumerate(episodes):
+        if episode.advantages is None:
+            continue
+        taken = np.take_along_axis(episode.advantages, episode.actions[:, None], 1)[:, 0]
+        for found, size in zip(kinds, (-taken, taken, episode.advantages.max(1) - taken), strict=True):
+            found += [(-float(size[t]), k, int(t)) for t in np.flatnonzero(size > 0)]
     chosen: list[tuple[int, int]] = []
-    turns = [iter(decisions) for decisions in ranked]
+    turns = [iter(sorted(found)) for found in kinds]
     while turns and len(chosen) < most:
         turn = turns.pop(0)
         for _, k, t in turn:

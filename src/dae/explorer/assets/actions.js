@@ -15,7 +15,9 @@ export function makeActions() {
     shown = next;
     rows = shown.names.map(makeRow);
     body.replaceChildren(...rows.map((row) => row.element));
-    byId("actions-table").classList.toggle("without-advantages", !shown.hasAdvantages);
+    const { classList } = byId("actions-table");
+    classList.toggle("without-advantages", !shown.hasAdvantages);
+    classList.toggle("long-names", shown.names.some((name) => name.length > 7));
     byId("fact-advantage").parentElement.hidden = !shown.hasAdvantages;
     setText(byId("fact-luck-name"), shown.hasAdvantages ? "Luck" : "Surprise");
     byId("fact-segment").parentElement.hidden = shown.episode.segments.length === 1;

@@ -79,12 +79,16 @@ export function waterfallParts(decomposition, hasAdvantages, most) {
   return [...parts, { kind: "return", step: null, amount: total, from: 0, to: total }];
 }
 
-/** The steps with the biggest gains and the biggest mistakes among those that are kept. */
+/**
+ * The steps with the biggest gains and the biggest mistakes among those that are kept, by Â of what was done; and others
+ * where Â is larger for what was not done. The latter is less certain: what is rarely done is rarely learned from.
+ */
 export function marksOf(credit, kept, most) {
-  const gain = credit.choice ?? credit.luck;
-  const loss = credit.choice ? credit.costs : credit.luck.map((surprise) => -surprise);
   const of = (amounts) => largest(amounts, most, (amount, t) => (kept[t] && amount > 1e-6 ? amount : 0));
-  return { gains: of(gain), mistakes: of(loss) };
+  const signal = credit.choice ?? credit.luck;
+  const mistakes = of(signal.map((amount) => -amount));
+  const doubts = of(credit.costs.map((cost, t) => (mistakes.includes(t) ? 0 : cost)));
+  return { gains: of(signal), mistakes, doubts };
 }
 
 /** The places of the largest numbers, largest first, by a measure; those of measure 0 do not count. */

@@ -1,5 +1,5 @@
 // The biggest mistakes and gains in words, and the filter by stakes.
-import { byId, make, setText, textButton } from "./dom.js";
+import { byId, make, setCurrent, setText, textButton } from "./dom.js";
 import { fixed, gainText, mistakeText, percent, whole } from "./format.js";
 
 export function makeDecisions(seek, filterChanged) {
@@ -12,6 +12,7 @@ export function makeDecisions(seek, filterChanged) {
     shown = next;
     slider.value = "0";
     byId("filter").hidden = !shown.hasAdvantages;
+    byId("otherwise").hidden = !shown.hasAdvantages;
     setText(byId("mistakes-title"), shown.hasAdvantages ? "Biggest mistakes" : "Less than expected");
     setText(byId("gains-title"), shown.hasAdvantages ? "Biggest gains" : "More than expected");
     filter();
@@ -20,6 +21,7 @@ export function makeDecisions(seek, filterChanged) {
   function filter() {
     list("mistakes", shown.marks.mistakes, mistakeText);
     list("gains", shown.marks.gains, gainText);
+    list("doubts", shown.marks.doubts, mistakeText);
     const count = shown.kept.reduce((sum, one) => sum + one, 0);
     const of = `${whole(count)} of ${whole(shown.episode.steps)} steps`;
     const text = `at least ${fixed(shown.least, shown.digits)}: ${of}`;
@@ -38,9 +40,8 @@ export function makeDecisions(seek, filterChanged) {
   }
 
   function show(step) {
-    for (const button of document.querySelectorAll("#mistakes button, #gains button")) {
-      const here = Number(button.dataset.step) === step;
-      if (here !== button.hasAttribute("aria-current")) button.toggleAttribute("aria-current", here);
+    for (const button of document.querySelectorAll("#mistakes button, #gains button, #doubts button")) {
+      setCurrent(button, Number(button.dataset.step) === step);
     }
   }
 

@@ -15,6 +15,13 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Say which one of several is shown now; the attribute's empty value would mean none. */
+export function setCurrent(element, current) {
+  if (current === element.hasAttribute("aria-current")) return;
+  if (current) element.setAttribute("aria-current", "true");
+  else element.removeAttribute("aria-current");
+}
+
 /** A button whose text says what it does. */
 export function textButton(text, action, attributes = {}) {
   const button = make("button", { type: "button", ...attributes }, text);

@@ -2,7 +2,7 @@
 import { makeActions } from "./actions.js";
 import { filterStakes, openEpisode } from "./data.js";
 import { makeDecisions } from "./decisions.js";
-import { byId, make, setText, textButton } from "./dom.js";
+import { byId, make, setCurrent, setText, textButton } from "./dom.js";
 import { episodeCsv, episodeJson, fileName, save } from "./exporting.js";
 import { plural, short, whole } from "./format.js";
 import { makePicture } from "./picture.js";
@@ -76,7 +76,7 @@ function open(number, first = 0) {
   step = Math.max(0, Math.min(lastStep(), first));
   for (const panel of panels) panel.load?.(shown);
   for (const button of byId("episodes").querySelectorAll("button")) {
-    button.toggleAttribute("aria-current", Number(button.dataset.number) === number);
+    setCurrent(button, Number(button.dataset.number) === number);
   }
   const { episode } = shown;
   const cut = episode.ended ? "" : " Only its beginning is shown.";
@@ -119,6 +119,8 @@ function describe() {
   setText(byId("source"), sources[source] ?? none);
   byId("source").classList.toggle("banner", source === null);
   setText(byId("bars-title"), source === null ? "Surprise: r + γV̂(s′) − V̂(s)" : "Â of the actions taken");
+  setText(byId("gains-key"), source === null ? "most more than expected" : "biggest gains");
+  setText(byId("mistakes-key"), source === null ? "most less than expected" : "biggest mistakes");
   document.body.classList.toggle("no-advantages", source === null);
 }
 

@@ -29,7 +29,7 @@ export function makePicture(canvas) {
     fit();
   }
 
-  /** The largest size at which every cell has a whole number of the screen's pixels. */
+  /** The largest size that fits; every cell of a grid has a whole number of the screen's pixels. */
   function fit() {
     if (!picture) return;
     const [width, height] = picture.size;
@@ -37,10 +37,10 @@ export function makePicture(canvas) {
     const room = canvas.parentElement.getBoundingClientRect().width;
     const tallest = Math.min(420, Math.max(200, window.innerHeight * 0.36));
     const scale = Math.min((room * density) / width, (tallest * density) / height);
-    const snapped = scale >= 1 ? Math.floor(scale) : scale;
+    const snapped = picture.type === "grid" && scale >= 1 ? Math.floor(scale) : scale;
     canvas.style.width = `${(snapped * width) / density}px`;
     canvas.style.height = `${(snapped * height) / density}px`;
-    canvas.classList.toggle("crisp", scale >= 1);
+    canvas.classList.toggle("crisp", picture.type === "grid" || scale >= 2);
   }
 
   function show(step) {

@@ -21,7 +21,7 @@ export function makeTimeline(seek) {
   let colours = {};
   let width = 0;
   let closeDrawing = null;
-  let window_ = { first: 0, count: 1, left: GUTTER }; // what the close-up shows
+  let view = { first: 0, count: 1, left: GUTTER }; // what the close-up shows
   let current = 0;
 
   const tops = {};
@@ -34,7 +34,7 @@ export function makeTimeline(seek) {
   const place = (step) => GUTTER + ((step + 0.5) / shown.episode.steps) * (width - GUTTER - EDGE);
 
   drag(overview, (x) => Math.floor(((x - GUTTER) / (width - GUTTER - EDGE)) * shown.episode.steps));
-  drag(close, (x) => window_.first + Math.floor((x - window_.left) / CLOSE_STEP), false);
+  drag(close, (x) => view.first + Math.floor((x - view.left) / CLOSE_STEP), false);
 
   /** Follow the pointer; a finger that moves up or down scrolls the page. */
   function drag(area, stepAt, follow = true) {
@@ -201,7 +201,7 @@ export function makeTimeline(seek) {
     const fits = Math.floor((width - GUTTER - EDGE) / CLOSE_STEP);
     const count = Math.min(fits, episode.steps);
     const first = Math.max(0, Math.min(step - Math.floor(count / 2), episode.steps - count));
-    window_ = { first, count, left: GUTTER };
+    view = { first, count, left: GUTTER };
     const at = (t) => GUTTER + (t - first + 0.5) * CLOSE_STEP;
     const [low, high] = spread;
     const [top, size] = [8, CLOSE_HEIGHT - 8 - 30];

@@ -87,7 +87,7 @@ export function makeWaterfall(seek) {
       luck: () => `step ${step}: ${luck}`,
       "other choice": () => `${plural(count, "other decision")}`,
       "other luck": () => (hasAdvantages ? `luck of ${plural(count, "other step")}` : plural(count, "other surprise")),
-      return: () => "G: what came",
+      return: () => "G: the return",
     };
     return texts[kind]();
   }

@@ -1,5 +1,5 @@
 // Â beside what happened when each action was tried in the restored state, many times.
-import { byId, make, setText, textButton } from "./dom.js";
+import { byId, make, setCurrent, setText, textButton } from "./dom.js";
 import { fixed, plural, signed } from "./format.js";
 
 const AGREES = 2; // standard errors
@@ -12,6 +12,7 @@ export function makeWhatIf(seek) {
   function load(next) {
     shown = next;
     section.hidden = !shown.truths.size;
+    byId("checked-key").hidden = !shown.truths.size;
     const [low, high] = shown.range;
     body.style.setProperty("--zero", `${(100 * -low) / (high - low)}%`);
     byId("truth-table").classList.toggle("without-advantages", !shown.hasAdvantages);
@@ -49,7 +50,7 @@ export function makeWhatIf(seek) {
     byId("truth-table").hidden = !truth;
     byId("truth-key").hidden = !truth;
     for (const button of byId("truths").querySelectorAll("button")) {
-      button.toggleAttribute("aria-current", Number(button.dataset.step) === step);
+      setCurrent(button, Number(button.dataset.step) === step);
     }
     setText(byId("truth-text"), truth ? verdictText(truth) : "This step was not checked; choose one that was.");
     if (truth) body.replaceChildren(...shown.names.map((name, action) => row(truth, name, action)));
