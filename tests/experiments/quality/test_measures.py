@@ -41,6 +41,9 @@ def test_without_noise_all_measures_are_those_of_their_definitions() -> None:
     assert found["mse"] == pytest.approx((errors**2).mean())
     assert found["noise"] == pytest.approx(estimates.var(-1, ddof=1).mean())
     assert found["relative"] == pytest.approx((errors**2).mean() / (EXACT**2).mean())
+    assert found["relative_under_policy"] == pytest.approx(
+        (POLICY * (errors**2).mean(-1)).sum() / (POLICY * EXACT**2).sum()
+    )
     assert found["centring"] == pytest.approx(np.sqrt((((POLICY[..., None] * estimates).sum(1)) ** 2).mean()))
     ordinary = ~MDP.absorbing  # elsewhere all actions are the same
     taus = [kendalltau(EXACT[s], estimates[s, :, r]).statistic for s in np.flatnonzero(ordinary) for r in range(3)]
@@ -65,7 +68,13 @@ def test_the_cosine_is_that_of_the_policy_gradients() -> None:
 
 def test_exact_advantages_are_perfect_however_noisy_the_truth_is() -> None:
     found = [judge(EXACT[..., None], truth(np.random.default_rng(i), rollouts=10)) for i in range(36)]
-    for name, expected in {"bias": 0.0, "mse": 0.0, "relative": 0.0, "gradient_cosine": 1.0}.items():
+    for name, expected in {
+        "bias": 0.0,
+        "mse": 0.0,
+        "relative": 0.0,
+        "relative_under_policy": 0.0,
+        "gradient_cosine": 1.0,
+    }.items():
         measured = np.array([getattr(quality, name).value for quality in found])
         assert abs(measured.mean() - expected) < 4 * measured.std() / 6, name
         # The error that is reported is the one that there is.

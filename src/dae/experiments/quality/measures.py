@@ -39,6 +39,9 @@ class Quality:
     mse: Measured  # mean of (Â − A)², of a single estimate
     noise: Measured  # the part of it that comes from the chance in the rollout that was looked at
     relative: Measured  # mse / mean of A²: an estimator that always says 0 has 1
+    relative_under_policy: (
+        Measured  # the same with actions weighted by π: those that the policy hardly takes count little
+    )
     rank_correlation: Measured  # Kendall's τ in a state, over the pairs of actions that the truth tells apart
     best_action: Measured  # share of the states in which the truly best action has the largest estimate
     gradient_cosine: Measured  # between the policy gradients with estimated and with true advantages
@@ -102,13 +105,17 @@ def judge(estimates: Floats, truth: Truth) -> Quality:
     squared = (errors**2).mean(-1) - variance
     noise = estimates.var(-1, ddof=1) if estimates.shape[-1] > 1 else np.full(exact.shape, np.nan)
     signal = exact**2 - variance
+    acting = values.probabilities
     concordance = _concordance(estimates, truth.order)
     right = np.where(truth.best[:, None] >= 0, estimates.argmax(1) == truth.best[:, None], np.nan).mean(-1)
-    centre = (np.einsum("sa,sar->sr", values.probabilities, estimates) ** 2).mean(-1)
+    centre = (np.einsum("sa,sar->sr", acting, estimates) ** 2).mean(-1)
     gradients = [truth.gradients(sample) for sample in np.moveaxis(estimates, -1, 0)]
 
     def over(per_state: Floats) -> Callable[[Flags], float]:
         return lambda groups: _mean(per_state[_members(truth.groups, groups)])
+
+    def ratio(above: Floats, below: Floats) -> Callable[[Flags], float]:
+        return lambda groups: over(above)(groups) / over(below)(groups)
 
     def measured(of: Callable[[Flags], float]) -> Measured:
         return _jackknife(of, len(truth.groups))
@@ -117,7 +124,8 @@ def judge(estimates: Floats, truth: Truth) -> Quality:
         bias=measured(over(errors.mean((1, 2)))),
         mse=measured(over(squared.mean(1))),
         noise=measured(over(noise.mean(1))),
-        relative=measured(lambda groups: over(squared.mean(1))(groups) / over(signal.mean(1))(groups)),
+        relative=measured(ratio(squared.mean(1), signal.mean(1))),
+        relative_under_policy=measured(ratio((acting * squared).sum(1), (acting * signal).sum(1))),
         rank_correlation=measured(over(concordance)),
         best_action=measured(over(right)),
         gradient_cosine=measured(lambda groups: _mean(np.array([truth.cosine(g, groups) for g in gradients]))),

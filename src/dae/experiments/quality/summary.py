@@ -19,13 +19,15 @@ _COLUMNS = {
     "bias": "bias",
     "mse": "MSE",
     "relative": "relative",
-    "rank_correlation": "rank corr.",
-    "best_action": "best action",
+    "relative_under_policy": "under π",
+    "rank_correlation": "order",
+    "best_action": "best",
     "gradient_cosine": "gradient",
     "centring": "centring",
 }
 _PANELS = {  # what they show, and between which values
-    "relative": ("squared error\n(always saying 0: 1)", (0, None)),
+    "relative": ("squared error, all actions\n(always saying 0: 1)", (0, None)),
+    "relative_under_policy": ("squared error, weighted\nby the policy (0: 1)", (0, None)),
     "rank_correlation": ("rank correlation\nof actions", (-1, 1)),
     "best_action": ("share of states whose\nbest action is found", (0, 1)),
     "gradient_cosine": ("cosine between estimated\nand true gradient", (-1, 1)),
@@ -35,8 +37,9 @@ _LEGEND = """\
 bias         mean of Â − A over states and actions, all with the same weight
 MSE          mean of (Â − A)² of single estimates, without the error of the truth
 relative     MSE divided by the mean of A²: an estimator that always says 0 has 1
-rank corr.   Kendall's τ in a state, over pairs of actions that the truth tells apart
-best action  how often the truly best action has the largest estimate
+under π      the same, actions weighted by the policy: what it hardly does counts little
+order        Kendall's τ in a state, over pairs of actions that the truth tells apart
+best         how often the truly best action has the largest estimate
 gradient     cosine between the policy gradients with estimated and true advantages
 centring     root mean square of Σ_a π(a|s) Â(s, a)"""
 
@@ -104,7 +107,7 @@ def to_json(found: Measurement) -> dict[str, Any]:
 
 def draw_measures(title: str, found: Measurement, *paths: Path) -> None:
     """Draw what the table says, a bar for each critic."""
-    figure, panels = new_figure(12.0, 3.2, columns=len(_PANELS))
+    figure, panels = new_figure(13.5, 3.2, columns=len(_PANELS))
     places = np.arange(len(found.judged))
     for axes, (name, (told, (low, high))) in zip(panels, _PANELS.items(), strict=True):
         measured = [getattr(judged.quality, name) for judged in found.judged]
@@ -117,7 +120,8 @@ def draw_measures(title: str, found: Measurement, *paths: Path) -> None:
         axes.set_ylim(low, high)
         axes.grid(visible=False, axis="x")
         axes.tick_params(axis="y", labelsize=8)
-    panels[0].axhline(1, color="0.4", lw=0.8, ls="--")
+    for axes in panels[:2]:
+        axes.axhline(1, color="0.4", lw=0.8, ls="--")
     figure.suptitle(plain(title), fontsize=10, color="0.35")
     save_figure(figure, *paths)
 
