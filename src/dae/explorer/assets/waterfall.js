@@ -47,22 +47,33 @@ export function makeWaterfall(seek) {
 
   function draw(segment, number, decomposition) {
     const parts = waterfallParts(decomposition, shown.hasAdvantages, MOST_PARTS);
-    const ends = parts.flatMap((part) => [part.from, part.to]);
-    const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+    const [low, high] = rangeOf(parts);
     const digits = decimalsFor(Math.max(high, -low));
     const share = (amount) => (high > low ? (100 * amount) / (high - low) : 0);
-    body.style.setProperty("--zero", `${share(-low)}%`);
-    body.replaceChildren(...parts.map((part) => row(part, digits, low, share)));
-    setText(note, noteText(segment, number, decomposition, parts, digits));
+    body.style.setProperty("--zero", `${share(Math.min(Math.max(0, low), high) - low)}%`);
+    body.replaceChildren(...parts.map((part) => row(part, digits, low, high, share)));
+    const cropped = low > 0 || high < 0 ? ` Bars are drawn from ${fixed(low > 0 ? low : high, digits)} on, not from 0.` : "";
+    setText(note, noteText(segment, number, decomposition, parts, digits) + cropped);
   }
 
-  function row(part, digits, low, share) {
+  /** What the bars span: from 0, or only where the sum moves if that is a small part far from 0. */
+  function rangeOf(parts) {
+    const sums = parts.slice(0, -1).map((part) => part.to);
+    const [low, high] = [Math.min(...sums), Math.max(...sums)];
+    const margin = 0.15 * (high - low);
+    if (high > low && low > 2 * (high - low)) return [low - margin, high + margin];
+    if (high > low && -high > 2 * (high - low)) return [low - margin, high + margin];
+    return [Math.min(0, low), Math.max(0, high)];
+  }
+
+  function row(part, digits, low, high, share) {
     const single = part.kind === "choice" || part.kind === "luck";
     const kind = part.kind.replace("other ", "");
     const sign = kind === "choice" ? (part.amount < 0 ? "loss" : "gain") : kind;
     const bar = make("i", { class: sign });
-    bar.style.left = `${share(Math.min(part.from, part.to) - low)}%`;
-    bar.style.width = `${share(Math.abs(part.to - part.from))}%`;
+    const [begin, end] = [part.from, part.to].map((amount) => Math.min(Math.max(amount, low), high)).sort((a, b) => a - b);
+    bar.style.left = `${share(begin - low)}%`;
+    bar.style.width = `${share(end - begin)}%`;
     const name = partText(part);
     const label = part.step === null ? name : make("button", { type: "button", class: "jump" }, name);
     const total = part.kind === "value" || part.kind === "return";

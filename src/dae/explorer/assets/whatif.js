@@ -19,12 +19,13 @@ export function makeWhatIf(seek) {
     filter();
   }
 
-  /** Whether Â is within two standard errors; null where the error or Â is not known. */
+  /** Whether Â is within two standard errors, or as good as equal; null where the error or Â is not known. */
   function agrees(truth, action) {
-    const { episode, hasAdvantages } = shown;
+    const { episode, hasAdvantages, digits } = shown;
     const [simulated, error] = [truth.advantages[action], truth.errors[action]];
     if (!hasAdvantages || simulated === null || error === null) return null;
-    return Math.abs(episode.advantages[truth.step * episode.width + action] - simulated) <= AGREES * error;
+    const rounding = 0.5 * 10 ** -digits; // an error of 0 does not mean that a network must be exact
+    return Math.abs(episode.advantages[truth.step * episode.width + action] - simulated) <= AGREES * error + rounding;
   }
 
   function filter() {
