@@ -154,17 +154,20 @@ class Game:
         """Let all that is random from here on, in the next games too, follow from another seed."""
         self._seed, self._rng, self._reseeded = (seed, 0), np.random.default_rng(seed), True
 
-    def replay(self, progress: Progress, frame: Frame) -> None:
-        """Bring the game to where it was, and showed this frame."""
+    def replay(self, progress: Progress, frame: Frame, on_the_way: Clone | None = None) -> None:
+        """Bring the game to where it was, and showed this frame; it may begin with a clone of an earlier moment."""
         if max(progress.actions, default=0) >= len(self.action_set):
             raise BadData(f"a game's action is {max(progress.actions)}, and there are {len(self.action_set)}")
-        self._seed = progress.seed
         self._watching = not progress.actions
         try:
-            shown = self._begin_game(progress.number)
-            for i, action in enumerate(progress.actions, start=1):
-                self._watching = i == len(progress.actions)
-                shown = self.step(action).frame
+            if on_the_way is None:
+                self._seed = progress.seed
+                shown = self._begin_game(progress.number)
+            else:
+                self.become(on_the_way)
+            for i in range(len(self._actions), len(progress.actions)):
+                self._watching = i + 1 == len(progress.actions)
+                shown = self.step(progress.actions[i]).frame
         finally:
             self._watching = True
         if self.progress() != progress or not np.array_equal(shown, frame):

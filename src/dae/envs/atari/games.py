@@ -72,7 +72,7 @@ class Games:
             game, key = self._games[place], (to, frame.tobytes())
             clone = self._clones.pop(key, None)
             if clone is None:
-                game.replay(to, frame)
+                game.replay(to, frame, self._on_the_way(to))
                 clone = game.clone()
             else:
                 game.become(clone)
@@ -81,6 +81,17 @@ class Games:
                 del self._clones[next(iter(self._clones))]
             if seeds is not None:
                 game.reseed(seeds[k])
+
+    def _on_the_way(self, to: Progress) -> Clone | None:
+        """Return the last moment of a game, before this one, that is in memory: states often come in order."""
+        earlier = [
+            (len(known.actions), clone)
+            for (known, _), clone in self._clones.items()
+            if (known.seed, known.number) == (to.seed, to.number)
+            and len(known.actions) < len(to.actions)
+            and to.actions.startswith(known.actions)
+        ]
+        return max(earlier, key=lambda found: found[0])[1] if earlier else None
 
     def action_names(self) -> list[str]:
         """Return what the actions are called."""
