@@ -39,6 +39,10 @@ def one_of(*choices: str) -> Rule:
 
 
 COUNT = Rule("an integer of at least 1", lambda x: is_number(x) and isinstance(x, Integral) and int(x) >= 1)
+SEVERAL = Rule("an integer of at least 2", lambda x: COUNT.holds(x) and x >= 2)
+# Of Monte-Carlo rollouts: the random numbers of all steps are in memory, and errors of few samples say little.
+HORIZON = Rule("an integer in [1, 100000]", lambda x: COUNT.holds(x) and x <= 100_000)
+ENOUGH = Rule("an integer of at least 10, for errors that can be relied on", lambda x: COUNT.holds(x) and x >= 10)
 NATURAL = Rule("an integer in [0, 2^53)", lambda x: isinstance(x, int) and 0 <= x < 2**53)
 FRACTION = Rule("in [0, 1]", lambda x: is_number(x) and 0 <= x <= 1)
 NOT_NEGATIVE = Rule("a number of at least 0", lambda x: is_number(x) and x >= 0)

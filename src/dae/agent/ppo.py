@@ -27,7 +27,6 @@ from dae.agent.frames import stack_size
 from dae.agent.interface import PPOInterface
 from dae.agent.policy import Acted, Heads, acts_in_its_own_way
 from dae.agent.rollout import Batch, Rollout, ends_of
-from dae.catalog import Batching
 from dae.core import clipped_surrogate, kl_divergence, n_step_targets
 from dae.rules import FRACTION, require
 
@@ -162,7 +161,7 @@ class PPO(PPOInterface):
         broken = torch.zeros((), dtype=torch.bool, device=self.device)
         stop, learned = False, 0
         for epoch in range(self.n_epochs):
-            for batch in self.minibatches_of(rollout, self.estimator.info.batching):
+            for batch in self._minibatches():
                 heads = evaluate(batch.observations, batch.actions, batch.masks).shaped(*batch.shape)
                 estimate = self.estimator(heads, batch)
                 policy_loss, measured = self._policy_loss(heads, batch, estimate.advantages, clip_range)
@@ -196,12 +195,11 @@ class PPO(PPOInterface):
         self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
         self.train()
 
-    def minibatches_of(self, rollout: Rollout, batching: Batching) -> Iterator[Batch]:
-        """Go through a rollout in random order, in minibatches of the agent's size and kind."""
+    def _minibatches(self) -> Iterator[Batch]:
         options = self.options
-        if batching == "trajectories" and options.minibatches == "segments":
-            return rollout.segments(self.batch_size, drop_last=options.drop_last)
-        return rollout.minibatches(batching, self.batch_size, options.row_length)
+        if options.minibatches == "segments":
+            return self.rollout_buffer.segments(self.batch_size, drop_last=options.drop_last)
+        return self.rollout_buffer.minibatches(self.estimator.info.batching, self.batch_size, options.row_length)
 
     def _clip_gradients(self) -> Tensor:
         """Clip the gradient to a norm of at most `max_grad_norm`; return its norm before clipping."""

@@ -22,7 +22,7 @@ class Restorable(Protocol):
         """Bring environments to states, and return what they show there.
 
         Without `seeds` they go on as they would have. With them, each draws its random numbers from a seed of its own,
-        and a time limit begins anew: it is not part of the game.
+        and a time limit begins anew: it is not part of the game. (The frames of an Atari game are counted on.)
         """
 
 

@@ -34,6 +34,8 @@ def restore_snapshot(env: VecEnv, snapshot: bytes) -> VecEnvObs:
     """Restore environments from a snapshot, and return the observations in it."""
     assert isinstance(env, DummyVecEnv)
     env.reset()
+    # Some attributes come into being with the first step; that of an environment that can be restored fails not.
+    env.step(np.array([env.action_space.sample() for _ in env.envs]))
     content = from_bytes(snapshot)
     observations: VecEnvObs = content["observations"]
     for i, (each, layers) in enumerate(zip(env.envs, content["environments"], strict=True)):
@@ -90,21 +92,25 @@ def _fits(shown: Any, observation: Any) -> bool:
 def _of_one(observations: VecEnvObs, index: int) -> Any:
     if isinstance(observations, dict):
         return {name: part[index] for name, part in observations.items()}
+    if isinstance(observations, tuple):
+        return tuple(part[index] for part in observations)
     return np.asarray(observations)[index]
 
 
 def _of_some(observations: VecEnvObs, indices: Sequence[int]) -> VecEnvObs:
     if isinstance(observations, dict):
         return {name: part[list(indices)] for name, part in observations.items()}
+    if isinstance(observations, tuple):
+        return tuple(part[list(indices)] for part in observations)
     return np.asarray(observations)[list(indices)]
 
 
 def _begin_anew(env: gym.Env[Any, Any], seed: int) -> None:
     """Give an environment other random numbers, and the whole of its time limit."""
     for depth, layer in enumerate(_chain(env)):
-        for k, (name, value) in enumerate(sorted(vars(layer).items())):
-            if isinstance(value, np.random.Generator):
-                _set(layer, name, np.random.default_rng([seed, depth, k]))
+        generators = [name for name, value in sorted(vars(layer).items()) if isinstance(value, np.random.Generator)]
+        for k, name in enumerate(generators):
+            _set(layer, name, np.random.default_rng([seed, depth, k]))
         if isinstance(layer, TimeLimit):
             _set(layer, "_elapsed_steps", 0)
 
@@ -138,8 +144,16 @@ def _are_alike(one: Any, other: Any) -> bool:
         )
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return (one.shape, one.dtype.kind) == (other.shape, other.dtype.kind)
+    if np.ndarray in (type(one), type(other)):  # some have an array after a reset, and later a tuple
+        return _is_vector(one) and _is_vector(other) and len(one) == len(other)
     kinds = (_NUMBER, str, list, tuple, dict, np.random.Generator)
     return any(isinstance(one, kind) and isinstance(other, kind) for kind in kinds)
+
+
+def _is_vector(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "biuf"
+    return isinstance(value, list | tuple) and all(isinstance(number, _NUMBER) for number in value)
 
 
 def _set(layer: gym.Env[Any, Any], name: str, value: Any) -> None:

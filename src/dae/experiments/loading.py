@@ -91,6 +91,12 @@ def find_run(path: Path, command: str) -> Path:
     return path
 
 
+def hash_weights(model: "PPO", into: Any) -> None:
+    """Add the weights of an agent to a hash, which then tells agents apart."""
+    for name, weights in sorted(model.policy.state_dict().items()):
+        into.update(name.encode() + weights.cpu().numpy().tobytes())
+
+
 def load_agent(checkpoint: Checkpoint, kind: "type[PPO] | None" = None, **options: Any) -> "PPO":
     """Return the agent of a checkpoint."""
     from dae.agent import PPO

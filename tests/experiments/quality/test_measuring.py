@@ -26,7 +26,7 @@ def agent(advantage: str = "dae", critic: NDArray[np.float64] | None = None, **s
 
 
 def measured(model: dae.PPO, *estimators: str, **options: int) -> Measurement:
-    given = {"states": 16, "rollouts": 60, "horizon": 60, "frames": 0, "probes": 2, "seed": 1} | options
+    given = {"states": 16, "rollouts": 60, "horizon": 60, "steps": 0, "probes": 2, "seed": 1} | options
     return dae.measure_quality(model, make_env(MDP, 32), estimators=estimators, **given)
 
 
@@ -63,8 +63,8 @@ def test_gae_with_exact_values_has_noise_and_no_bias() -> None:
 
 def test_estimators_learn_from_the_same_rollouts_whichever_others_do() -> None:
     model = agent(critic=EXACT)
-    together = measured(model, "gae", "dae", "duel", "indirect", "running-mean", frames=6_000)
-    alone = measured(model, "dae", frames=6_000)
+    together = measured(model, "gae", "dae", "duel", "indirect", "running-mean", steps=6_000)
+    alone = measured(model, "dae", steps=6_000)
     assert [judged.name for judged in together.judged] == ["own", "gae", "dae", "duel", "indirect", "running-mean"]
     np.testing.assert_array_equal(together.truth.returns, alone.truth.returns)
     for name in ("own", "dae"):
@@ -79,11 +79,11 @@ def test_the_agent_and_the_program_s_random_numbers_stay_as_they_were() -> None:
     model = agent(critic=EXACT)
     before = {name: weight.clone() for name, weight in model.policy.state_dict().items()}
     np.random.seed(5)  # noqa: NPY002
-    first = measured(model, "dae", frames=1_000)
+    first = measured(model, "dae", steps=1_000)
     drawn = np.random.random()  # noqa: NPY002
     np.random.seed(5)  # noqa: NPY002
     assert np.random.random() == drawn  # noqa: NPY002
-    second = measured(model, "dae", frames=1_000)
+    second = measured(model, "dae", steps=1_000)
     for name, weight in model.policy.state_dict().items():
         assert weight.equal(before[name])
     assert first["dae"].quality == second["dae"].quality
@@ -105,19 +105,39 @@ def test_on_the_chain_futures_are_shared_and_the_truth_is_exact() -> None:
     model = table_agent(
         mdp, policy, critic=advantages(mdp, policy), env=make_env(mdp, 1), **SETTINGS | PAPER | {"gamma": 0.99}
     )
-    found = dae.measure_quality(model, env, estimators=[], states=6, rollouts=4, horizon=8, frames=0, probes=1)
+    found = dae.measure_quality(model, env, estimators=[], states=6, rollouts=10, horizon=8, steps=0, probes=1)
     assert found.truth.advantages.error.max() < 1e-12
     assert found["own"].quality.mse.value == pytest.approx(0, abs=1e-10)
     assert found.sure_states == 6
+
+
+def test_where_all_actions_are_the_same_there_is_nothing_to_know() -> None:
+    found = measured(agent(critic=WRONG), horizon=1, rollouts=10)  # of which only the last state's rewards differ
+    mdp = chain(3)
+    flat = table_agent(mdp, np.full((4, 2), 0.5), critic=np.zeros((4, 2)), env=make_env(mdp, 1), **SETTINGS | PAPER)
+    blank = dae.measure_quality(
+        flat, make_env(mdp, 4), estimators=[], states=4, rollouts=10, horizon=1, steps=0, probes=1
+    )
+    assert np.isfinite(found["own"].quality.mse.value)
+    assert blank["own"].quality.relative.value == pytest.approx(1)  # it says 0 everywhere
+
+
+def test_new_critics_are_the_paper_s_whatever_the_agent_uses() -> None:
+    """With rows of one step, Duel would be DAE."""
+    model = agent(critic=EXACT, correction=1.0, row_length=1)
+    found = measured(model, "dae", "duel", steps=3_000)
+    assert [judged.name for judged in found.judged] == ["own", "dae", "duel", "own-network"]
+    assert np.abs(found["dae"].estimates - found["duel"].estimates).max() > 0.01
+    assert found["dae"].quality.noise.value == 0
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"estimators": ["nope"]}, "'nope' is not known; choose one of"),
-        ({"rollouts": 1}, "rollouts is 1: it must be an integer of at least 2"),
+        ({"rollouts": 9}, "rollouts is 9: it must be an integer of at least 10"),
         ({"states": 0}, "states is 0"),
-        ({"frames": -1}, "frames is -1"),
+        ({"steps": -1}, "steps is -1"),
     ],
 )
 def test_bad_arguments(options: dict[str, object], said: str) -> None:

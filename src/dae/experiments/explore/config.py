@@ -7,11 +7,9 @@ from typing import Annotated
 import tyro
 
 from dae.experiments.config import THREADS
-from dae.rules import COUNT, NATURAL, Rule, ruled
+from dae.rules import COUNT, HORIZON, NATURAL, SEVERAL, ruled
 from dae.runs.settings import SEED
 from dae.terminal.options import COUNT_WORD, optional_words
-
-SEVERAL = Rule("an integer of at least 2", lambda n: n >= 2)
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class ExploreConfig:
     """Decisions to try again, by Monte Carlo from the restored state, with every action; 0 for none."""
     rollouts: int = ruled(64, SEVERAL)
     """Rollouts for each action of such a decision."""
-    horizon: int = ruled(512, COUNT)
+    horizon: int = ruled(512, HORIZON)
     """Steps of a rollout at most."""
     greedy: bool = False
     """Take the most probable action instead of drawing one."""

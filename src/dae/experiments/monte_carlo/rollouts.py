@@ -65,6 +65,8 @@ class Simulator:
             normalizer.training = False  # the same state must look the same in all rollouts
         self._states = restorable(innermost(self.env))
         self.reset()
+        self.env.step(np.zeros(self.n_slots, np.int64))  # with which some environments make attributes of their state
+        self.reset()
         try:
             self.take([0])
         except NotData as error:
@@ -150,7 +152,7 @@ class Simulator:
             live = np.flatnonzero(rollout >= 0)
             if not live.size:
                 return outcomes
-            probabilities = self.probabilities(observations if live.size == slots else _pick(observations, live))
+            probabilities = self.probabilities(observations if live.size == slots else pick(observations, live))
             drawn = _draw(probabilities, uniforms[live, step[live]])
             actions = np.zeros(slots, np.int64)
             actions[live] = np.where(step[live] == 0, plan.actions[rollout[live]], drawn)
@@ -190,7 +192,8 @@ def _draw(probabilities: torch.Tensor, uniforms: NDArray[np.float32]) -> NDArray
     return np.asarray(below.sum(-1))
 
 
-def _pick(observations: Any, slots: NDArray[np.int64]) -> Any:
+def pick(observations: Any, slots: NDArray[np.int64]) -> Any:
+    """Return some of the observations, or parts of them, of a batch."""
     if isinstance(observations, dict):
         return {name: part[slots] for name, part in observations.items()}
     return observations[slots]

@@ -8,13 +8,12 @@ from typing import Annotated, Any
 import tyro
 
 from dae.catalog import estimator_names, require_estimator
-from dae.rules import COUNT, EACH_ONCE, NATURAL, Rule, ruled
+from dae.experiments.config import THREADS
+from dae.rules import COUNT, EACH_ONCE, ENOUGH, HORIZON, NATURAL, Rule, ruled
 from dae.runs.settings import SEED
 from dae.terminal.options import COUNT_WORD, choice, optional_words
 
 RUNS = Rule("one folder or more", bool)
-SEVERAL = Rule("an integer of at least 2", lambda n: n >= 2)
-THREADS = Rule("in [0, 1024]", lambda n: 0 <= n <= 1024)
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,11 @@ class QualityConfig:
     """Estimators to compare with."""
     states: Annotated[int, COUNT_WORD] = ruled(128, COUNT)
     """States of the agent's play to look at."""
-    rollouts: Annotated[int, COUNT_WORD] = ruled(64, SEVERAL)
+    rollouts: Annotated[int, COUNT_WORD] = ruled(64, ENOUGH)
     """Monte-Carlo rollouts for each action in each state, which are the truth."""
-    horizon: int = ruled(512, COUNT)
+    horizon: int = ruled(512, HORIZON)
     """Steps of a rollout at most."""
-    frames: Annotated[int, COUNT_WORD] = ruled(400_000, NATURAL)
+    steps: Annotated[int, COUNT_WORD] = ruled(400_000, NATURAL)
     """Steps of the agent that the new critics learn from; 0 leaves them as they begin."""
     probes: int = ruled(4, COUNT)
     """Further rollouts for each action in each state, from which each critic estimates its advantage."""
@@ -65,4 +64,4 @@ class QualityConfig:
         return {name: settings[name] for name in _DECIDING} | {"estimators": list(self.estimators)}
 
 
-_DECIDING = ("states", "rollouts", "horizon", "frames", "probes", "best", "seed")
+_DECIDING = ("states", "rollouts", "horizon", "steps", "probes", "best", "seed")

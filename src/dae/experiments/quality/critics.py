@@ -32,14 +32,16 @@ class Critic:
 
 
 def critic_of(model: PPO) -> Critic:
-    """Return the agent's own critic, as it is."""
-    return Critic(model.policy, _configured(copy.deepcopy(model.estimator), model))
+    """Return the agent's own critic, as it is, with the correction that it is trained with."""
+    estimator = _configured(copy.deepcopy(model.estimator), model)
+    if estimator.info.takes_correction:
+        estimator.correction = FloatSchedule(model.correction)(model._current_progress_remaining)
+    return Critic(model.policy, estimator)
 
 
 def new_critic(model: PPO, advantage: str) -> Critic:
-    """Return a critic that knows nothing yet, with a network like the agent's."""
-    own = model.advantage == advantage
-    estimator = _configured(copy.deepcopy(model.estimator) if own else make_estimator(advantage), model)
+    """Return a critic that knows nothing yet, with a network like the agent's; it is not corrected, as in the paper."""
+    estimator = _configured(make_estimator(advantage), model)
     return Critic(model.new_critic(estimator.head), estimator)
 
 
@@ -59,8 +61,6 @@ def _configured(estimator: AdvantageEstimator, model: PPO) -> AdvantageEstimator
     """Let an estimator work as in the agent's updates, but keep the scale of its advantages."""
     choices = Choices.of(model.action_space)
     estimator.configure(gamma=model.gamma, lam=model.gae_lambda, normalize=False, choices=choices)
-    if estimator.info.takes_correction:
-        estimator.correction = FloatSchedule(model.correction)(model._current_progress_remaining)
     return estimator
 
 
@@ -132,7 +132,10 @@ class Rows:
             return torch.cat([_estimate(critic, batch)[:, 0] for batch in self.rollout.rows(_AT_ONCE)])
 
     def teach(self, critic: Critic, learning_rate: float) -> None:
-        """Let a critic learn from the rollout as it would in an update of the agent; the policy stays as it is."""
+        """Let a critic learn from the rollout, from whole rows where it needs trajectories; the policy stays as it is.
+
+        Minibatches, epochs, and the weight and the largest norm of the gradient are those of the agent.
+        """
         self.see_as(critic)
         network = critic.network
         network.set_training_mode(True)
@@ -141,14 +144,15 @@ class Rows:
             heads = network.evaluate(batch.observations, batch.actions).shaped(*batch.shape)
             acting = replace(heads, log_prob=batch.log_prob, log_probs=batch.log_probs)
             network.optimizer.zero_grad()
-            critic.estimator(acting, batch).critic_loss.backward()  # type: ignore[no-untyped-call]
+            loss = self._model.vf_coef * critic.estimator(acting, batch).critic_loss
+            loss.backward()  # type: ignore[no-untyped-call]
             if self._model.max_grad_norm is not None:
                 torch.nn.utils.clip_grad_norm_(network.parameters(), self._model.max_grad_norm)
             network.optimizer.step()
 
     def _minibatches(self, critic: Critic) -> Iterator[Batch]:
         for _ in range(self._model.n_epochs):
-            yield from self._model.minibatches_of(self.rollout, critic.estimator.info.batching)
+            yield from self.rollout.minibatches(critic.estimator.info.batching, self._model.batch_size)
 
 
 def _estimate(critic: Critic, batch: Batch) -> Tensor:

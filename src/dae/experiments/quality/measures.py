@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.type_aliases import PyTorchObs
 
 from dae.agent import PPO
-from dae.experiments.monte_carlo import ActionValues
+from dae.experiments.monte_carlo import ActionValues, pick
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -65,8 +65,9 @@ class Truth:
         q = self.values.returns
         differences = q[:, :, None] - q[:, None]
         mean = differences.mean(-1)
-        error = differences.std(-1, ddof=1) / np.sqrt(q.shape[-1])
-        return np.asarray(np.sign(mean) * (np.abs(mean) > SURE * error), np.int64)
+        n = q.shape[-1]
+        error = differences.std(-1, ddof=1) / np.sqrt(n)
+        return np.asarray(np.sign(mean) * (np.abs(mean) > sure_errors(n) * error), np.int64)
 
     @cached_property
     def best(self) -> NDArray[np.int64]:
@@ -81,7 +82,7 @@ class Truth:
         rows = []
         for group in self.groups:
             policy.zero_grad()
-            seen = _pick(self._observations, group)
+            seen = pick(self._observations, group)
             (policy.log_probs(seen).exp() * weights[group]).sum().backward()  # type: ignore[no-untyped-call]
             rows.append(
                 torch.cat([p.grad.flatten() for p in policy.parameters() if p.grad is not None]).double().cpu().numpy()
@@ -107,7 +108,9 @@ def judge(estimates: Floats, truth: Truth) -> Quality:
     signal = exact**2 - variance
     acting = values.probabilities
     concordance = _concordance(estimates, truth.order)
-    right = np.where(truth.best[:, None] >= 0, estimates.argmax(1) == truth.best[:, None], np.nan).mean(-1)
+    largest = estimates == estimates.max(1, keepdims=True)
+    chance = np.take_along_axis(largest / largest.sum(1, keepdims=True), truth.best.clip(0)[:, None, None], 1)[:, 0]
+    right = np.where(truth.best >= 0, chance.mean(-1), np.nan)  # of equal estimates, one is taken by chance
     centre = (np.einsum("sa,sar->sr", acting, estimates) ** 2).mean(-1)
     gradients = [truth.gradients(sample) for sample in np.moveaxis(estimates, -1, 0)]
 
@@ -115,7 +118,11 @@ def judge(estimates: Floats, truth: Truth) -> Quality:
         return lambda groups: _mean(per_state[_members(truth.groups, groups)])
 
     def ratio(above: Floats, below: Floats) -> Callable[[Flags], float]:
-        return lambda groups: over(above)(groups) / over(below)(groups)
+        def of(groups: Flags) -> float:
+            divisor = over(below)(groups)  # an estimate of a mean square; where noise is larger, nothing is known
+            return over(above)(groups) / divisor if divisor > 0 else np.nan
+
+        return of
 
     def measured(of: Callable[[Flags], float]) -> Measured:
         return _jackknife(of, len(truth.groups))
@@ -131,6 +138,15 @@ def judge(estimates: Floats, truth: Truth) -> Quality:
         gradient_cosine=measured(lambda groups: _mean(np.array([truth.cosine(g, groups) for g in gradients]))),
         centring=measured(lambda groups: float(np.sqrt(over(centre)(groups)))),
     )
+
+
+def sure_errors(samples: int) -> float:
+    """Return how many standard errors of so many samples are as sure as `SURE` of very many: a quantile of Student's t.
+
+    This is the expansion in Abramowitz and Stegun, 26.7.5, which is good for 10 samples and more.
+    """
+    z, n = SURE, samples - 1
+    return z + (z**3 + z) / (4 * n) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
 
 
 def _concordance(estimates: Floats, order: NDArray[np.int64]) -> Floats:
@@ -158,9 +174,3 @@ def _jackknife(of: Callable[[Flags], float], groups: int) -> Measured:
         return Measured(value, np.nan)
     without = np.array([of(np.arange(groups) != left_out) for left_out in range(groups)])
     return Measured(value, float(np.sqrt((groups - 1) * without.var())))
-
-
-def _pick(observations: PyTorchObs, rows: NDArray[np.int64]) -> PyTorchObs:
-    if isinstance(observations, dict):
-        return {name: part[rows] for name, part in observations.items()}
-    return observations[rows]

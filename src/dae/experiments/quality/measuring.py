@@ -16,11 +16,11 @@ from dae.experiments.monte_carlo import ActionValues, Simulator, action_values
 from dae.experiments.quality.critics import Critic, Rows, critic_of, new_critic, uncorrected
 from dae.experiments.quality.measures import Floats, Quality, Truth, judge
 from dae.experiments.scoring import own_randomness
-from dae.rules import COUNT, NATURAL, Rule, require
+from dae.rules import COUNT, ENOUGH, HORIZON, NATURAL, require
+from dae.runs.settings import SEED
 
 OWN = "own"  # the agent's own critic, as training left it
 NETWORK = "-network"  # what the network of a corrected estimator says, without the correction
-SEVERAL = Rule("an integer of at least 2, so that there is an error", lambda n: COUNT.holds(n) and n > 1)
 Watch = Callable[[str, int, int], None]
 
 
@@ -45,7 +45,7 @@ class Measurement:
     judged: list[Judged]
 
     def __getitem__(self, name: str) -> Judged:
-        return next(judged for judged in self.judged if judged.name == name)
+        return {judged.name: judged for judged in self.judged}[name]
 
 
 def measure_quality(
@@ -56,7 +56,7 @@ def measure_quality(
     states: int = 128,
     rollouts: int = 64,
     horizon: int = 512,
-    frames: int = 400_000,
+    steps: int = 400_000,
     probes: int = 4,
     seed: int = 0,
     watch: Watch = lambda phase, done, total: None,
@@ -65,9 +65,9 @@ def measure_quality(
 
     `env` can be restored (`dae.envs.restoring`), and rewards the agent as in training; it is used up. The truth about
     `states` states of the agent's own play comes from `rollouts` rollouts of each action, of at most `horizon` steps.
-    A critic of each estimator, with a network like the agent's, learns from the same rollouts, of `frames` steps in
-    all; the policy stays as it is. Then all critics, the agent's own too, look at the same `probes` further
-    rollouts of each action in each state: an estimate is what the policy would have learned from.
+    A critic of each estimator, with a network like the agent's, learns from the same rollouts, of `steps` steps in
+    all, as the paper's estimators do; the policy stays as it is. Then all critics, the agent's own too, look at the
+    same `probes` further rollouts of each action in each state: an estimate is what the policy would have learned from.
 
     Everything follows from `seed`. `watch` is told the phase, and how much of it is done.
     """
@@ -75,18 +75,19 @@ def measure_quality(
     for name in names:
         if not describe(name).accepts(model.action_space):
             raise InvalidValue(f"estimator {name!r} cannot work with actions {model.action_space}")
-    for name, number in (("states", states), ("horizon", horizon), ("probes", probes)):
-        require(name, number, COUNT)
-    require("rollouts", rollouts, SEVERAL)
-    require("frames", frames, NATURAL)
+    require("states", states, COUNT)
+    require("probes", probes, COUNT)
+    require("horizon", horizon, HORIZON)
+    require("seed", seed, SEED)
+    require("rollouts", rollouts, ENOUGH)
+    require("steps", steps, NATURAL)
     with own_randomness(seed, model.device):
         simulator = Simulator(model, env)
         critics: dict[str, Critic] = {OWN: critic_of(model)}
-        critics |= _taught(simulator, names, frames, seed, watch)
+        critics |= _taught(simulator, names, steps, seed, watch) if names else {}
         for name, critic in list(critics.items()):
             plain = uncorrected(critic)
             critics |= {} if plain is None else {name + NETWORK: plain}
-        set_random_seed(seed)
         met = _states_met(simulator, states, horizon, seed, watch)
         truth = _truth(simulator, met, rollouts, horizon, seed, watch)
         estimates = _estimates(simulator, met, critics, probes, seed, watch)
@@ -111,22 +112,22 @@ def _label(name: str, model: PPO) -> str:
     return label + " network" * (plain != name)
 
 
-def _taught(simulator: Simulator, names: Sequence[str], frames: int, seed: int, watch: Watch) -> dict[str, Critic]:
+def _taught(simulator: Simulator, names: Sequence[str], steps: int, seed: int, watch: Watch) -> dict[str, Critic]:
     """Return critics that have learned from the same rollouts, whichever others learn beside them."""
     model, rows = simulator.model, Rows(simulator)
     critics = {}
     for name in names:
-        set_random_seed(seed)
+        set_random_seed(_seed(seed, "networks"))
         critics[name] = new_critic(model, name)
     rate = float(model.lr_schedule(1.0))
-    observations = simulator.reset(seed)
-    iterations = -(-frames // (simulator.n_slots * rows.rollout.n_steps))
+    observations = simulator.reset(_seed(seed, "learning"))
+    iterations = -(-steps // (simulator.n_slots * rows.rollout.n_steps))
     total = iterations * len(names)
     for i in range(iterations):
-        set_random_seed(_seed(seed, i))
+        set_random_seed(_seed(seed, "learning", i))
         observations = rows.collect(observations)
         for k, critic in enumerate(critics.values()):
-            set_random_seed(_seed(seed, i))
+            set_random_seed(_seed(seed, "minibatches", i))
             rows.teach(critic, rate * (1 - i / iterations))
             watch("learning", i * len(names) + k + 1, total)
     return critics
@@ -139,11 +140,13 @@ def _states_met(simulator: Simulator, count: int, horizon: int, seed: int, watch
     """
     model, slots = simulator.model, simulator.n_slots
     steps = max(horizon, -(-count // slots))
-    chosen = np.sort(np.random.default_rng(seed).choice(steps * slots, count, replace=False))
-    observations = simulator.reset(seed)
+    set_random_seed(_seed(seed, "playing"))
+    chosen = np.sort(np.random.default_rng(_seed(seed, "states")).choice(steps * slots, count, replace=False))
+    observations = simulator.reset(_seed(seed, "playing"))
     met: list[bytes] = []
     for t in range(-horizon, steps):
-        met += simulator.take((chosen[chosen // slots == t] % slots).tolist())
+        here = chosen[chosen // slots == t] % slots
+        met += simulator.take(here.tolist()) if here.size else []
         _, acted, _ = model.act(observations, None)
         observations = simulator.env.step(acted.actions.cpu().numpy())[0]
         watch("playing", t + horizon + 1, horizon + steps)
@@ -166,7 +169,7 @@ def _truth(
         rollouts=rollouts,
         horizon=horizon,
         gamma=simulator.model.gamma,
-        seed=seed,
+        seed=_seed(seed, "truth"),
         share_among_actions=True,
         watch=count,
     )
@@ -190,8 +193,8 @@ def _estimates(
     for begin in range(0, starts.size, slots):
         # The last rows repeat the first ones, so that all environments have a state.
         chosen = np.arange(begin, begin + slots) % starts.size
-        set_random_seed(_seed(seed, begin + 1))
-        seeds = np.random.default_rng([seed, begin]).integers(2**63, size=slots).tolist()
+        set_random_seed(_seed(seed, "probes", begin))
+        seeds = np.random.default_rng(_seed(seed, "environments of probes", begin)).integers(2**63, size=slots).tolist()
         rows.collect(simulator.put([states[i] for i in starts[chosen]], range(slots), seeds), actions[chosen])
         kept = min(slots, starts.size - begin)
         for name, critic in critics.items():
@@ -200,6 +203,6 @@ def _estimates(
     return {name: np.concatenate(parts).reshape(shape) for name, parts in found.items()}
 
 
-def _seed(seed: int, number: int) -> int:
-    """Return another seed for each number."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+def _seed(seed: int, purpose: str, number: int = 0) -> int:
+    """Return a seed of its own for each purpose, and each number within it."""
+    return int(np.random.SeedSequence([seed, *purpose.encode(), number]).generate_state(1)[0])

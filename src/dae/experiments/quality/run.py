@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import json
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +16,7 @@ from dae.catalog import describe
 from dae.envs import require_trust
 from dae.errors import UserError
 from dae.experiments.arrays import write_arrays
-from dae.experiments.loading import Run, load_run
+from dae.experiments.loading import Run, hash_weights, load_run
 from dae.experiments.monte_carlo import require_enumerable
 from dae.experiments.provenance import made_with
 from dae.experiments.quality.config import QualityConfig
@@ -25,7 +27,7 @@ from dae.runs import find_runs
 from dae.runs.settings import require_same
 from dae.serialization import BadData, parse_json
 from dae.terminal.progress import WorkProgress
-from dae.terminal.signals import StopSignals
+from dae.terminal.signals import Stopped, StopSignals
 from dae.text import plural
 
 _UNITS = {"learning": "updates", "playing": "steps", "rollouts": "rollouts", "probing": "rollouts"}
@@ -41,14 +43,19 @@ def run(config: QualityConfig) -> int:
     if not found:
         raise UserError(f"there is no run in {', '.join(map(str, config.runs))}: name the folder of one")
     runs = [load_run(folder.path, best=config.best, trust=config.trust) for folder in found]
-    folders = [_prepare(each, config) for each in runs]
+    root = Path(os.path.commonpath([folder.path.absolute() for folder in found]))
+    folders = [_prepare(each, config, root) for each in runs]
     with StopSignals():
-        for each, folder in zip(runs, folders, strict=True):
-            _measure(each, config, folder)
+        try:
+            for each, folder in zip(runs, folders, strict=True):
+                _measure(each, config, folder)
+        except Stopped as stopped:
+            print(f"stopped by {stopped}; runs that were measured are kept", flush=True)
+            return stopped.exit_code
     return 0
 
 
-def _prepare(run: Run, config: QualityConfig) -> Path:
+def _prepare(run: Run, config: QualityConfig, root: Path) -> Path:
     """Refuse an agent that cannot be measured, or a folder with other results; return where the results go."""
     settings, where = run.config, run.folder.path
     require_trust(settings.env, where, trust=config.trust)
@@ -59,7 +66,7 @@ def _prepare(run: Run, config: QualityConfig) -> Path:
         raise UserError(f"{settings.env} cannot be restored exactly, so that there is no truth to compare with")
     if config.out is None:
         run.folder.require_plain()
-    folder = config.out / settings.name if config.out else where / "quality"
+    folder = config.out / where.absolute().relative_to(root) if config.out else where / "quality"
     stored = _read(folder / "quality.json")
     if stored is not None:
         require_same(folder, stored, _settings(run, config))
@@ -67,7 +74,10 @@ def _prepare(run: Run, config: QualityConfig) -> Path:
 
 
 def _settings(run: Run, config: QualityConfig) -> dict[str, Any]:
-    return config.to_json() | {"env": run.config.env, "trained_steps": run.model.num_timesteps}
+    agent = hashlib.sha256()
+    hash_weights(run.model, agent)
+    about = {"env": run.config.env, "trained_steps": run.model.num_timesteps, "weights": agent.hexdigest()}
+    return config.to_json() | about
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -83,7 +93,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 def _measure(run: Run, config: QualityConfig, folder: Path) -> None:
     model, family = run.model, run.config.family
     env = run.make_env(min(family.simulated_at_once, _MOST_ENVS), config.seed)
-    with _Phases() as watch:
+    with contextlib.closing(env), _Phases() as watch:
         measured = measure_quality(
             model,
             env,
@@ -91,12 +101,11 @@ def _measure(run: Run, config: QualityConfig, folder: Path) -> None:
             states=config.states,
             rollouts=config.rollouts,
             horizon=config.horizon,
-            frames=config.frames,
+            steps=config.steps,
             probes=config.probes,
             seed=config.seed,
             watch=watch,
         )
-    env.close()
     trained = plural(model.num_timesteps * family.frames_per_step, "frame")
     about = f"{run.config.env}, {describe(model.advantage).label}, {trained} of training"
     _write(folder, about, measured, run, config)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dae.experiments.monte_carlo import ActionValues
 from dae.experiments.quality.measures import SURE, Measured
 from dae.experiments.quality.measuring import NETWORK, OWN, Judged, Measurement
 from dae.pictures import look_of, new_figure, plain, save_figure
@@ -26,11 +27,11 @@ _COLUMNS = {
     "centring": "centring",
 }
 _PANELS = {  # what they show, and between which values
-    "relative": ("squared error, all actions\n(always saying 0: 1)", (0, None)),
-    "relative_under_policy": ("squared error, weighted\nby the policy (0: 1)", (0, None)),
+    "relative": ("squared error, all actions\n(always 0: 1)", (0, None)),
+    "relative_under_policy": ("squared error, weighted by\nthe policy (always 0: 1)", (0, None)),
     "rank_correlation": ("rank correlation\nof actions", (-1, 1)),
     "best_action": ("share of states whose\nbest action is found", (0, 1)),
-    "gradient_cosine": ("cosine between estimated\nand true gradient", (-1, 1)),
+    "gradient_cosine": ("cosine between estimated\nand true gradient", (-1, None)),
     "bias": ("bias", (None, None)),
 }
 _LEGEND = """\
@@ -48,8 +49,7 @@ def summarize(about: str, found: Measurement, gamma: float, horizon: int) -> str
     """Return what was measured, the truth in a few numbers, and a line for each critic."""
     truth = found.truth
     states, actions, rollouts = truth.returns.shape
-    signal = math.sqrt(max(0.0, float((truth.advantages.mean**2 - truth.advantages.error**2).mean())))
-    error = math.sqrt(float((truth.advantages.error**2).mean()))
+    signal, error = (math.sqrt(max(0.0, square)) for square in _squares(truth))
     pairs = states * actions * (actions - 1) // 2
     rows = [["", *_COLUMNS.values()]]
     rows += [[judged.label, *(_cell(getattr(judged.quality, name)) for name in _COLUMNS)] for judged in found.judged]
@@ -59,7 +59,7 @@ def summarize(about: str, found: Measurement, gamma: float, horizon: int) -> str
             f"Truth: {plural(states, 'state')} x {plural(actions, 'action')} x {plural(rollouts, 'rollout')} of at "
             f"most {plural(horizon, 'step')} ({truth.lengths.mean():.0f} on average), "
             f"{100 * truth.cut.mean():.0f} % of them cut;",
-            f"what is cut off weighs at most γ^{horizon} = {gamma**horizon:.2g}.",
+            _told_of_cuts(truth, gamma),
             f"True advantages: root mean square {signal:.3g}, standard error {error:.2g}. By {SURE:g} standard errors "
             f"the truth tells apart",
             f"{found.sure_pairs:,} of {plural(pairs, 'pair')} of actions, and knows the best action in "
@@ -72,6 +72,13 @@ def summarize(about: str, found: Measurement, gamma: float, horizon: int) -> str
     )
 
 
+def _told_of_cuts(truth: ActionValues, gamma: float) -> str:
+    if not truth.cut.any():
+        return "all rewards that followed are in it."
+    shortest = int(truth.lengths[truth.cut].min())
+    return f"what is cut off weighs at most γ^{shortest} = {gamma**shortest:.2g}."
+
+
 def _cell(measured: Measured) -> str:
     if math.isnan(measured.value):
         return "-"
@@ -80,6 +87,12 @@ def _cell(measured: Measured) -> str:
     if measured.error > 0 and 0.01 <= abs(measured.value) < 1000:
         return with_error(measured.value, measured.error, min(3, decimals_for([measured.error], 2)))
     return short_text(measured.value, measured.error)
+
+
+def _squares(truth: ActionValues) -> tuple[float, float]:
+    """Return the mean squares of the true advantages, without their errors, and of these."""
+    of_errors = float((truth.advantages.error**2).mean())
+    return float((truth.advantages.mean**2).mean()) - of_errors, of_errors
 
 
 def to_json(found: Measurement) -> dict[str, Any]:
@@ -91,8 +104,8 @@ def to_json(found: Measurement) -> dict[str, Any]:
         "rollouts": truth.returns.shape[2],
         "mean_length": float(truth.lengths.mean()),
         "share_cut": float(truth.cut.mean()),
-        "mean_squared_advantage": float((truth.advantages.mean**2 - truth.advantages.error**2).mean()),
-        "mean_squared_error_of_truth": float((truth.advantages.error**2).mean()),
+        "mean_squared_advantage": _squares(truth)[0],
+        "mean_squared_error_of_truth": _squares(truth)[1],
         "sure_pairs": found.sure_pairs,
         "sure_states": found.sure_states,
         "critics": {

@@ -1,8 +1,8 @@
 """How much a function of states and actions changes between successive policies, and how much of that is noise.
 
 A change d = f_i − f_{i−1} of a state and an action is known as d̂, with a Monte-Carlo error of standard deviation SE. So
-|d̂| is not 0 even where nothing changed, and E[d̂²] = d² + SE². The medians of |d̂| are the paper's; they are shown beside
-what they would be if nothing changed: the two halves of the rollouts differ by noise alone. d̂² − SE² has no such bias,
+|d̂| is not 0 even where d is, and E[d̂²] = d² + SE². The medians of |d̂| are the paper's; they are shown beside
+what they would be if all d were 0: the two halves of the rollouts differ by noise alone. d̂² − SE² has no such bias,
 because the squared standard error of a mean is estimated without one.
 """
 
@@ -28,7 +28,7 @@ class Changes:
 
     means: Floats  # (I, S, A): d̂
     errors: Floats  # (I, S, A): SE
-    noise: Floats  # (I,): the median over states and actions that |d̂| would have if nothing changed
+    noise: Floats  # (I,): the median over states and actions that |d̂| would have if all d were 0
 
     @staticmethod
     def between(estimates: Iterable[Estimated]) -> "Changes":

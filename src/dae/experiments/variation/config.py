@@ -13,7 +13,7 @@ from dae.envs import families, full_id, import_module_of, plain_id
 from dae.errors import InvalidValue
 from dae.experiments.config import THREADS, TrainConfig
 from dae.experiments.sweep.planned import plan, read_settings
-from dae.rules import COUNT, Rule, require, ruled
+from dae.rules import HORIZON, SEVERAL, Rule, require, ruled
 from dae.runs.settings import SEED
 from dae.terminal.options import optional_words, read_options, read_or_help
 from dae.text import plural
@@ -24,7 +24,6 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "quick": {},
     "paper": {"iterations": 50, "states": 1024, "rollouts": 128, "share_random_numbers": False},
 }
-AT_LEAST_TWO = Rule("an integer of at least 2", lambda n: n >= 2)
 _NOT_PART_OF_A_STUDY = ("threads", "dry_run", "out")
 
 
@@ -44,13 +43,13 @@ class VariationConfig:
     """Game of MinAtar, such as Breakout; all for its five; or the id of an environment that can be restored."""
     preset: Literal["quick", "paper"] = "quick"
     """What the other options are by default, and the preset of the training: minutes, or the paper's, days."""
-    iterations: int = ruled(20, AT_LEAST_TWO)
+    iterations: int = ruled(20, SEVERAL)
     """Iterations of the training: policies that are compared, each with the one before it."""
-    states: int = ruled(64, AT_LEAST_TWO)
+    states: int = ruled(64, SEVERAL)
     """States, drawn from all that the actors meet in these iterations."""
-    rollouts: int = ruled(16, AT_LEAST_TWO)
+    rollouts: int = ruled(16, SEVERAL)
     """Rollouts for each policy, state and action."""
-    horizon: int = ruled(512, COUNT)
+    horizon: int = ruled(512, HORIZON)
     """Steps after which a rollout is cut."""
     share_random_numbers: bool = True
     """Let rollouts of all policies have the same random numbers: less noise in changes. The paper's have their own."""

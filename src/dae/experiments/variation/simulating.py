@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from dae.agent import PPO
+from dae.agent.settings import check_observations
 from dae.envs import make_vec_env
 from dae.envs.restoring import restorable
 from dae.errors import UserError
@@ -20,7 +21,10 @@ from dae.experiments.variation.config import StudyPlan
 def require_suitable(plan: StudyPlan) -> None:
     """Refuse environments in which one cannot try every action from a state that is restored exactly."""
     training = plan.training
+    if training.normalize_observations or training.normalize_rewards:
+        raise UserError("normalize_… is True: its statistics change with every policy, and values cannot be compared")
     with contextlib.closing(make_vec_env(training.env, 1, 0, **training.env_options)) as one:
+        check_observations(one.observation_space)
         if not isinstance(one.action_space, spaces.Discrete):
             raise UserError(
                 f"{training.env} has the actions {one.action_space}: they must be Discrete, to try all of them"

@@ -71,7 +71,7 @@ class Study:
         folder = self.plan.folder
         if not self._settings.exists():
             found = sorted(folder.iterdir()) if folder.is_dir() else []
-            foreign = [path for path in found if path.name != "lock"]
+            foreign = [path for path in found if path.name != "lock" and not path.name.startswith(".")]
             if foreign:
                 raise UserError(f"{foreign[0]} is there, but no {self._settings.name} of a study: choose another --out")
             return

@@ -14,7 +14,7 @@ from dae.files import write_atomically
 from dae.text import aligned, plural, short_text
 
 _COLUMNS = ("iteration", "f", "median", "lower_quartile", "upper_quartile", "noise_median", "rms", "rms_error")
-_MOSTLY = 0.5  # a median is mostly noise if without changes it would still be more than half as large
+_MOSTLY = 0.5  # a median is mostly noise if noise alone would still make it more than half as large
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Result:
 
     @property
     def noise(self) -> dict[str, float]:
-        """What the medians would be if nothing changed."""
+        """What the medians would be by Monte-Carlo error alone."""
         return {name: float(changes.noise.mean()) for name, changes in self.changes.items()}
 
     @property

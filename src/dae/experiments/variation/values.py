@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dae.agent import PPO
 from dae.experiments.arrays import Damaged, read_arrays, write_arrays
+from dae.experiments.loading import hash_weights
 from dae.experiments.monte_carlo import ActionValues, Simulator, action_values
 from dae.experiments.monte_carlo.values import Estimated
 
@@ -72,8 +73,7 @@ class Measuring:
         told = hashlib.sha256(f"{self.rollouts} {self.horizon} {self.gamma} {self._seed_of(iteration)}".encode())
         for state in self.states:
             told.update(hashlib.sha256(state).digest())
-        for name, weights in sorted(model.policy.state_dict().items()):
-            told.update(name.encode() + weights.cpu().numpy().tobytes())
+        hash_weights(model, told)
         return told.hexdigest()
 
     def _seed_of(self, iteration: int) -> int:
