@@ -6,11 +6,7 @@ from importlib import import_module
 
 BENCHMARKS = [
     *("scan", "losses", "minatar", "agent", "rollout", "atari", "atari_agent", "atari_overlap"),
-<<<<<<< HEAD
-    *("checkpoints", "synthetic", "sweep", "report", "monte_carlo"),
-=======
-    *("checkpoints", "synthetic", "sweep", "report", "explorer"),
->>>>>>> explorer
+    *("checkpoints", "synthetic", "sweep", "report", "monte_carlo", "explorer"),
 ]
 
 if __name__ == "__main__":

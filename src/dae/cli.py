@@ -1,5 +1,6 @@
 """The `dae` command. A subcommand loads what it needs when it runs, so that `dae --help` is quick."""
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -67,7 +68,7 @@ COMMANDS = {
         "dae.experiments.variation.run:run",
     ),
     "quality": Command(
-        "Measure how good an agent's advantages are, against Monte-Carlo truth.",
+        "Measure how good an agent's advantages are, by Monte Carlo.",
         "dae.experiments.quality.config:QualityConfig",
         "dae.experiments.quality.run:run",
     ),
@@ -138,6 +139,8 @@ def _require_folder(path: Path | None) -> None:
     taken = next((place for place in (path, *path.parents) if place.exists()), None) if path else None
     if taken and not taken.is_dir():
         raise UserError(f"{taken} cannot be a folder, because a file is in its place: choose another --out")
+    if taken and not os.access(taken, os.W_OK | os.X_OK):
+        raise UserError(f"{taken} cannot be written to: choose another --out")
 
 
 def _load(place: str) -> Any:

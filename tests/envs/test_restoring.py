@@ -215,6 +215,28 @@ def breakout(n_envs: int, seed: int = 0, **options: Any) -> Any:
     return World(BREAKOUT, True, {"n_processes": 1, **STICKY, **options}).make(n_envs, seed)
 
 
+def test_a_state_is_reached_from_an_earlier_one_of_the_same_course_of_a_game() -> None:
+    """Two courses of one game, with the same beginning: neither may be continued as the other."""
+    with breakout(1, seed=2) as source, breakout(2, seed=3) as fresh, breakout(2, seed=3) as used:
+        play(source, some_actions(source, 20, seed=0))
+        (start,) = source.take_states([0])
+        states = [start]
+        for course in (1, 2):
+            source.put_states([start], [0])
+            for part in range(3):
+                play(source, some_actions(source, 15, seed=10 * course + part))
+                states += source.take_states([0])
+        for k, state in enumerate(states):
+            used.put_states([state], [0], [5])  # in order, with other random numbers in between
+            play(used, some_actions(used, 10, seed=k))
+        for state in states:
+            seen = [env.put_states([state], [1])[0] for env in (used, fresh)]
+            np.testing.assert_array_equal(*seen)
+            actions = some_actions(used, 25, seed=7)
+            assert of(play(used, actions), 1) == of(play(fresh, actions), 1)
+            fresh._parts[0]._games._clones.clear()
+
+
 def test_a_game_is_played_again_once_wherever_it_goes(replays: list[Any]) -> None:
     with breakout(3, seed=2, sticky_action_prob=0.75) as env:
         play(env, some_actions(env, 50, seed=0))

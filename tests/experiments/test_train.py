@@ -47,6 +47,7 @@ def test_a_run_leaves_scores_pictures_and_an_agent(tmp_path: Path, capsys: pytes
     assert re.search(r"\n4,096 frames \(4,000, rounded up to whole iterations\) in \d+ seconds?, \d+ episodes\n", out)
     assert re.search(r"mean score in the first tenth of the frames .+, of the last \d+ episodes [\d.]+, of all", out)
     assert f"next: dae play {folder}" in out
+    assert f"dae explore {folder}" in out
     with Image.open(folder / "learning_curve.png") as picture:
         assert picture.size == (960, 600)
     with Image.open(folder / "episode.gif") as film:

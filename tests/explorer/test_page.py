@@ -105,14 +105,15 @@ def test_it_loads_without_requests_complaints_or_overflow(tab: Tab, tmp_path: Pa
 def test_mouse_and_keys_move_through_the_episode(tab: Tab, tmp_path: Path) -> None:
     show(tab, tmp_path, WHOLE, at="#episode=2&step=0")
     credit = credit_of(LIVES, GAMMA)
-    worst = int(credit.costs.argmax())
+    assert credit.of_choice is not None
+    worst = int(credit.of_choice.argmin())
     tab.click(f'#marks .mistake[data-step="{worst}"]')
     assert step_of(tab) == worst
     tab.press("ArrowRight")
     assert step_of(tab) == worst + 1
     tab.press("Home")
     assert step_of(tab) == 0
-    marked = sorted({*np.argsort(-credit.costs)[:8].tolist(), *np.argsort(-credit.of_choice)[:8].tolist()})
+    marked = sorted({*np.argsort(credit.of_choice)[:8].tolist(), *np.argsort(-credit.of_choice)[:8].tolist()})
     tab.press("j")
     assert step_of(tab) == next(step for step in marked if step > 0)
     tab.press("End")
@@ -166,11 +167,15 @@ def test_the_numbers_are_those_of_the_data(tab: Tab, tmp_path: Path) -> None:
     assert credit.of_choice is not None
     mistakes = np.argsort(credit.of_choice)
     others = [step for step in np.argsort(-credit.costs) if step not in mistakes[: len(texts(tab, "#mistakes button"))]]
-    for listed, step in (("#mistakes", mistakes[0]), ("#doubts", others[0])):
-        assert texts(tab, f"{listed} button")[0] == (
-            f"step {step}: {NAMES[LIVES.actions[step]]} instead of {NAMES[credit.best[step]]} "
-            f"cost {credit.costs[step]:.2f}"
-        )
+    worst, doubt = mistakes[0], others[0]
+    assert texts(tab, "#mistakes button")[0] == (
+        f"step {worst}: {NAMES[LIVES.actions[worst]]} instead of {NAMES[credit.best[worst]]} "
+        f"cost {-credit.of_choice[worst]:.2f}"
+    )
+    assert texts(tab, "#doubts button")[0] == (
+        f"step {doubt}: {NAMES[credit.best[doubt]]} is valued {credit.costs[doubt]:.2f} above "
+        f"{NAMES[LIVES.actions[doubt]]}"
+    )
     most = int(credit.of_choice.argmax())
     assert texts(tab, "#gains button")[0] == (
         f"step {most}: {NAMES[LIVES.actions[most]]} gained {credit.of_choice[most]:.2f}"
@@ -247,8 +252,8 @@ def test_what_if_shows_the_simulation_beside_the_estimate(tab: Tab, tmp_path: Pa
 @in_a_browser
 def test_episodes_are_listed_by_score(tab: Tab, tmp_path: Path) -> None:
     show(tab, tmp_path, WHOLE)
-    assert texts(tab, "#episodes strong") == ["40", f"{LIVES.score:g}"]
-    assert texts(tab, "#episodes [aria-current] strong") == ["40"]
+    assert texts(tab, "#episodes strong") == ["score 40", f"score {LIVES.score:g}"]
+    assert texts(tab, "#episodes [aria-current] strong") == ["score 40"]
     assert tab.evaluate("document.getElementById('what-if').hidden")
     tab.evaluate("document.querySelectorAll('#episodes button')[1].click()")
     frame(tab)

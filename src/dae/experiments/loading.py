@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dae.envs import require_trust
 from dae.errors import UserError
-from dae.runs import Checkpoint, Episodes, RunFolder, RunSettings, find_runs
+from dae.runs import Checkpoint, Episodes, RunFolder, RunSettings, State, find_runs
 from dae.runs.evaluations import Evaluations
 from dae.runs.listing import ListingConfig, list_runs
 from dae.terminal.boundary import announce
@@ -51,6 +51,14 @@ class Run:
         if checkpoint is None:
             raise UserError(f"{self.folder.path} has no checkpoint yet: let it train for a while")
         return checkpoint
+
+    def announce_if_training(self) -> None:
+        """Say that the agent is not the last one of its run, if the run goes on."""
+        if self.folder.read_status().state is State.RUNNING:
+            announce(
+                f"{self.folder.path} is still training: this is its agent of the newest checkpoint, at "
+                f"{self._checkpoint.frames:,} frames"
+            )
 
     def make_env(self, n_envs: int = 1, seed: int = 0, **options: Any) -> "VecEnv":
         """Make environments as the agent knows them: with the run's arguments, and observations normalised as then.

@@ -57,6 +57,7 @@ class Truth:
     value_error: float
     rollouts: int  # of each action
     horizon: int  # steps of a rollout
+    cut: float = 0.0  # share of the rollouts that were cut there
 
 
 @dataclass(frozen=True)
@@ -237,6 +238,7 @@ def _truth(truth: Truth) -> dict[str, Any]:
         "value_error": _or_none(truth.value_error),
         "rollouts": int(truth.rollouts),
         "horizon": int(truth.horizon),
+        "cut": float(truth.cut),
     }
 
 

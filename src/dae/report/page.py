@@ -39,7 +39,7 @@ def render_page(
     )
 
     environment.filters |= {
-        "address": lambda path: quote(os.path.relpath(path, out), errors="replace"),
+        "address": lambda path: quote(os.fsencode(Path(os.path.relpath(path, out)).as_posix())),
         "anchor": anchor,
         "colour": colour_of,
         "domain_name": domain_name,

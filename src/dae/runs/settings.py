@@ -215,8 +215,10 @@ def require_names(settings: Any, known: tuple[str, ...], where: Path) -> None:
             raise UserError(f"{where}: {name!r} is not a setting{nearest(name, known)}")
 
 
-def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse to continue a run with different settings."""
+def require_same(
+    folder: Path, stored: Mapping[str, Any], given: Mapping[str, Any], *, remedy: str = "another --tag or --out"
+) -> None:
+    """Refuse to continue with different settings what a folder holds."""
     differing = [
         f"{name} is {stored.get(name)!r} there and {value!r} here"
         for name, value in given.items()
@@ -224,8 +226,7 @@ def require_same(folder: Path, stored: Mapping[str, Any], given: Mapping[str, An
     ]
     if differing:
         raise UserError(
-            f"{folder} holds a run with different settings ({'; '.join(differing)}): use the same, or another --tag or "
-            "--out"
+            f"{folder} was made with different settings ({'; '.join(differing)}): use the same, or {remedy}"
         )
 
 

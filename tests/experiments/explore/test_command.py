@@ -14,7 +14,7 @@ from dae.experiments.training.run import train
 from dae.runs import RunFolder
 from tests.experiments.small import BREAKOUT, CARTPOLE, small
 
-FEW = ["--episodes", "2", "--steps", "40", "--what-if", "2", "--rollouts", "3", "--horizon", "20", "--threads", "1"]
+FEW = ["--episodes", "2", "--steps", "40", "--what-if", "2", "--rollouts", "10", "--horizon", "20", "--threads", "1"]
 
 
 def trained(folder: Path, *words: str, of: list[str]) -> Path:
@@ -108,10 +108,16 @@ def test_a_report_links_to_the_page(breakout: Path, explored: Path, tmp_path: Pa
 
 
 def test_mistakes_are_told_in_one_line(breakout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    normalised = trained(tmp_path / "n", "--normalize-rewards", "yes", of=CARTPOLE)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "index.html").write_text("<p>my own page</p>")
     pendulum = trained(tmp_path, "--advantage", "gae", of=["Pendulum-v1", *CARTPOLE[1:]])
     capsys.readouterr()
     for words, said in (
         ([str(pendulum)], "the explorer shows Discrete ones"),
+        ([str(normalised)], "was trained with normalised rewards"),
+        ([str(breakout), "--out", str(tmp_path / "mine")], "is not a page of dae explore: choose another --out"),
+        ([str(breakout), "--rollouts", "9"], "rollouts is 9: it must be an integer of at least 10"),
         ([str(breakout), "--best"], "has no best agent"),
         ([str(breakout), "--episodes", "0"], "episodes is 0"),
         ([str(tmp_path / "none")], "there is no folder"),

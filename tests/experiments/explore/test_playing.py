@@ -11,7 +11,7 @@ from dae.envs import family_of
 from dae.envs.restoring import restorable
 from dae.experiments.explore.asking import ask, decisions_to_check, look_ahead
 from dae.experiments.explore.pictures import PictureBook
-from dae.experiments.explore.playing import Played, play_episode
+from dae.experiments.explore.playing import Played, _of_allowed, play_episode
 from dae.experiments.monte_carlo import Simulator
 from dae.explorer.credit import decompose
 from dae.explorer.data import Episode, Grid, Images, Segment
@@ -115,6 +115,13 @@ def test_what_if_agrees_with_theory() -> None:
             assert (
                 np.abs(truth.advantages - (exact - (policy * exact).sum(1)[:, None])[state]) < 4.5 * truth.errors + 1e-6
             ).all()
+
+
+def test_forbidden_actions_are_neither_best_nor_at_stake() -> None:
+    advantages = np.array([[3.0, 1.0, 2.0], [-5.0, 1.0, 2.0]], np.float32)
+    allowed = np.array([[False, True, True], [True, True, True]])
+    np.testing.assert_array_equal(_of_allowed(advantages, allowed), [[1, 1, 2], [-5, 1, 2]])
+    assert _of_allowed(advantages, None) is advantages
 
 
 def episode_of(advantages: list[list[float]], actions: list[int]) -> Episode:

@@ -260,7 +260,7 @@ def test_runs_with_other_settings_are_left_alone(tmp_path: Path, capsys: pytest.
     words = [*cartpoles(tmp_path, frames="600"), "--advantages", "dae"]
     assert main(["sweep", *words]) == 0
     assert main(["sweep", *words, "--settings", *SMALL, "frames=700"]) == 2
-    assert "holds a run with different settings (frames is 600 there and 700 here)" in capsys.readouterr().err
+    assert "was made with different settings (frames is 600 there and 700 here)" in capsys.readouterr().err
 
 
 @pytest.mark.slow

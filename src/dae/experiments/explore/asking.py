@@ -17,7 +17,13 @@ _SAMPLES = 4  # of what the environment may do in one step
 _APART = 4  # steps between two decisions that are looked into: those before and after tell the same story
 
 
-def look_ahead(simulator: Simulator, played: Played, gamma: float, seed: int) -> NDArray[np.float32]:
+def look_ahead(
+    simulator: Simulator,
+    played: Played,
+    gamma: float,
+    seed: int,
+    watch: Callable[[int], None] = lambda steps: None,
+) -> NDArray[np.float32]:
     """Return A(s, a) = Q(s, a) − Σ_a π(a|s) Q(s, a), (T, A), with Q = r + γ V̂(s') after one step of each action."""
     shape = (len(played.states), simulator.n_actions, _SAMPLES)
     starts, actions, _ = (index.ravel() for index in np.indices(shape))
@@ -35,11 +41,13 @@ def look_ahead(simulator: Simulator, played: Played, gamma: float, seed: int) ->
             cut = is_truncated(infos[i])
             following[i] = _values(simulator, _batch_of(infos[i]["terminal_observation"]))[0] if cut else 0.0
         q[chosen] = (rewards + gamma * following)[: len(chosen)]
+        watch(int(starts[chosen[-1]] - (starts[chosen[0]] if begin else -1)))
     means = q.reshape(shape).mean(-1)
     return np.asarray(means - (played.episode.probabilities * means).sum(-1, keepdims=True), np.float32)
 
 
 def _values(simulator: Simulator, observations: Any) -> NDArray[np.float64]:
+    simulator.model.policy.set_training_mode(False)
     with torch.no_grad():
         seen = obs_as_tensor(observations, simulator.model.device)
         return simulator.model.policy.predict_values(seen).flatten().double().cpu().numpy()
@@ -108,6 +116,7 @@ def ask(
             value_error=float(values.v.error[i]),
             rollouts=rollouts,
             horizon=horizon,
+            cut=float(values.cut[i].mean()),
         )
         truths.setdefault(k, []).append(truth)
     return truths

@@ -7,7 +7,7 @@ from typing import Annotated
 import tyro
 
 from dae.experiments.config import THREADS
-from dae.rules import COUNT, HORIZON, NATURAL, SEVERAL, ruled
+from dae.rules import COUNT, ENOUGH, HORIZON, NATURAL, ruled
 from dae.runs.settings import SEED
 from dae.terminal.options import COUNT_WORD, optional_words
 
@@ -28,7 +28,7 @@ class ExploreConfig:
     """Steps of an episode that are shown at most."""
     what_if: int = ruled(12, NATURAL)
     """Decisions to try again, by Monte Carlo from the restored state, with every action; 0 for none."""
-    rollouts: int = ruled(64, SEVERAL)
+    rollouts: int = ruled(64, ENOUGH)
     """Rollouts for each action of such a decision."""
     horizon: int = ruled(512, HORIZON)
     """Steps of a rollout at most."""

@@ -106,12 +106,20 @@ def _thoughts(
             allowed = np.concatenate([mask for mask in masks[begin : begin + _AT_ONCE] if mask is not None])
         if model.estimator.info.models_all_actions:
             credit = model.advantages(seen, allowed)
-            parts.append((credit.values, credit.probabilities, credit.advantages))
+            parts.append((credit.values, credit.probabilities, _of_allowed(credit.advantages, allowed)))
         else:
             values, probabilities = _values_and_probabilities(model, seen, allowed)
             parts.append((values, probabilities, np.zeros((0, 0), np.float32)))
     values, probabilities, advantages = (np.concatenate(column) for column in zip(*parts, strict=True))
     return values, probabilities, advantages if len(advantages) else None
+
+
+def _of_allowed(advantages: Numbers, allowed: NDArray[np.bool_] | None) -> Numbers:
+    """Give forbidden actions the value of the worst allowed one, so that they are neither best nor at stake."""
+    if allowed is None:
+        return advantages
+    worst = np.where(allowed, advantages, np.inf).min(1, keepdims=True)
+    return np.where(allowed, advantages, worst)
 
 
 def _values_and_probabilities(

@@ -32,10 +32,11 @@ from dae.explorer.page import render
 from dae.files import write_atomically
 from dae.terminal.boundary import announce
 from dae.terminal.progress import WorkProgress
-from dae.terminal.signals import StopSignals
+from dae.terminal.signals import Stopped, StopSignals
 from dae.text import plural, short_number
 
 _MOST_ENVS = 256  # of the rollouts
+_OURS = b'<meta name="generator" content="dae explore">'
 
 
 def explore(config: ExploreConfig) -> int:
@@ -48,10 +49,27 @@ def explore(config: ExploreConfig) -> int:
         run.folder.require_plain()
     if not isinstance(run.model.action_space, spaces.Discrete):
         raise UserError(f"the actions are {run.model.action_space}: the explorer shows Discrete ones")
+    if run.config.normalize_rewards:
+        raise UserError(
+            f"{run.folder.path} was trained with normalised rewards, whose scale changed all the time: its values are "
+            "not those of returns"
+        )
+    page = config.out / run.folder.explorer.name if config.out else run.folder.explorer
+    _require_own(page)
+    run.announce_if_training()
     with StopSignals(), own_randomness(config.seed, run.model.device):
-        exploration = _explore(run, config)
-        _write(exploration, run, config)
+        try:
+            _write(_explore(run, config), page, run, config)
+        except Stopped as stopped:
+            print(f"stopped by {stopped}; nothing was written", flush=True)
+            return stopped.exit_code
     return 0
+
+
+def _require_own(page: Path) -> None:
+    """Refuse to replace a page that is not one of ours."""
+    if page.exists() and _OURS not in page.read_bytes()[:4096]:
+        raise UserError(f"{page} is not a page of dae explore: choose another --out")
 
 
 def _explore(run: Run, config: ExploreConfig) -> Exploration:
@@ -61,7 +79,7 @@ def _explore(run: Run, config: ExploreConfig) -> Exploration:
         source: Literal["network", "look-ahead"] | None = "network" if model.estimator.info.models_all_actions else None
         if source is None and simulator is not None:
             source = "look-ahead"
-            played = [_with_look_ahead(simulator, each, model.gamma) for each in played]
+            played = _with_look_ahead(simulator, played, model.gamma)
         if simulator is not None and config.what_if:
             played = _with_truths(simulator, played, config, model.gamma)
     return Exploration(
@@ -85,10 +103,11 @@ def _simulating(run: Run, config: ExploreConfig) -> Iterator[Simulator | None]:
     """Make environments that can be brought to any state; None, and a line that says why, where there are none."""
     settings = run.config
     env: VecEnv | None = None
+    if not config.what_if and run.model.estimator.info.models_all_actions:
+        yield None
+        return
     try:
         try:
-            if settings.normalize_rewards:
-                raise UserError("it was trained with normalised rewards, whose scale changed all the time")
             if not settings.family.can_be_restored(settings.env_id, **settings.env_options):
                 raise UserError(f"{settings.env} cannot be restored exactly")
             env = run.make_env(min(settings.family.simulated_at_once, _MOST_ENVS), config.seed)
@@ -127,7 +146,8 @@ def _play(run: Run, config: ExploreConfig, *, with_states: bool) -> tuple[list[P
                             watch=watch,
                         )
                     )
-        return played, run.config.family.action_names(env)
+        names = run.config.family.action_names(env)
+        return played, [f"action {name}" if name.isdigit() else name for name in names]
     finally:
         env.close()
 
@@ -141,9 +161,19 @@ def _visible(run: Run, config: ExploreConfig) -> tuple[VecEnv, bool]:
         return run.make_env(1, config.seed), False
 
 
-def _with_look_ahead(simulator: Simulator, played: Played, gamma: float) -> Played:
-    advantages = look_ahead(simulator, played, gamma, played.episode.seed)
-    return replace(played, episode=replace(played.episode, advantages=advantages))
+def _with_look_ahead(simulator: Simulator, played: list[Played], gamma: float) -> list[Played]:
+    found = []
+    with WorkProgress(sum(len(each.states) for each in played), 0, "steps") as progress:
+        for each in played:
+            ahead = look_ahead(
+                simulator,
+                each,
+                gamma,
+                each.episode.seed,
+                watch=lambda steps: progress.advance(steps, "looking ahead", ""),
+            )
+            found.append(replace(each, episode=replace(each.episode, advantages=ahead)))
+    return found
 
 
 def _with_truths(simulator: Simulator, played: list[Played], config: ExploreConfig, gamma: float) -> list[Played]:
@@ -174,18 +204,18 @@ def _command(run: Run, config: ExploreConfig) -> str:
     return shlex.join(words) + trust_option(run.config.env)
 
 
-def _write(exploration: Exploration, run: Run, config: ExploreConfig) -> None:
-    page = config.out / run.folder.explorer.name if config.out else run.folder.explorer
+def _write(exploration: Exploration, page: Path, run: Run, config: ExploreConfig) -> None:
     folder = page.parent
-    write_atomically(page, render(exploration).encode())
+    write_atomically(page, render(exploration).encode(errors="replace"))  # names of folders may not be text
     write_atomically(folder / "explore.json", json.dumps(to_json(exploration), allow_nan=False).encode() + b"\n")
     table = io.StringIO()
     csv.writer(table, lineterminator="\n").writerows(csv_rows(exploration))
-    write_atomically(folder / "explore.csv", table.getvalue().encode())
+    write_atomically(folder / "explore.csv", table.getvalue().encode(errors="replace"))
     scores = [episode.score for episode in exploration.episodes]
     steps = sum(len(episode.actions) for episode in exploration.episodes)
     print(
-        f"{exploration.env}, {plural(len(scores), 'episode')} of {plural(steps, 'step')} in all, scores "
+        f"{exploration.env}, {plural(exploration.frames, 'frame')} of training: {plural(len(scores), 'episode')} of "
+        f"{plural(steps, 'step')} in all, scores "
         f"{', '.join(map(short_number, sorted(scores, reverse=True)))}"
     )
     for wanted, kind in ((config.gif, "gif"), (config.mp4, "mp4")):

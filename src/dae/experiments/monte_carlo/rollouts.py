@@ -60,6 +60,11 @@ class Simulator:
         _require_restorable(env)
         self.model = model
         self.env = type(model)._wrap_env(env)
+        if self.env.observation_space != model.observation_space or self.env.action_space != model.action_space:
+            raise UserError(
+                f"the environments show {self.env.observation_space} and take {self.env.action_space}, and the agent "
+                f"knows {model.observation_space} and {model.action_space}: make them as it was trained"
+            )
         normalizer = unwrap_vec_normalize(self.env)
         if normalizer is not None:
             normalizer.training = False  # the same state must look the same in all rollouts

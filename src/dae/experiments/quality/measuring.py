@@ -1,7 +1,7 @@
 """The meter: states that the agent meets, the truth about them, and what each estimator says."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class Judged:
 class Measurement:
     """The truth about some states of an agent, and how well critics know it."""
 
-    states: list[bytes]  # which `put_states` of the environments restores
+    states: list[bytes] = field(repr=False)  # which `put_states` of the environments restores
     truth: ActionValues
     sure_pairs: int  # pairs of actions that the truth tells apart
     sure_states: int  # states whose best action it knows
@@ -71,7 +71,8 @@ def measure_quality(
 
     Everything follows from `seed`. `watch` is told the phase, and how much of it is done.
     """
-    names = _fitting(model) if estimators is None else [require_estimator(name).name for name in estimators]
+    wanted = [estimators] if isinstance(estimators, str) else estimators
+    names = _fitting(model) if wanted is None else [require_estimator(name).name for name in wanted]
     for name in names:
         if not describe(name).accepts(model.action_space):
             raise InvalidValue(f"estimator {name!r} cannot work with actions {model.action_space}")
@@ -123,6 +124,7 @@ def _taught(simulator: Simulator, names: Sequence[str], steps: int, seed: int, w
     observations = simulator.reset(_seed(seed, "learning"))
     iterations = -(-steps // (simulator.n_slots * rows.rollout.n_steps))
     total = iterations * len(names)
+    watch("learning", 0, total)
     for i in range(iterations):
         set_random_seed(_seed(seed, "learning", i))
         observations = rows.collect(observations)
@@ -144,6 +146,7 @@ def _states_met(simulator: Simulator, count: int, horizon: int, seed: int, watch
     chosen = np.sort(np.random.default_rng(_seed(seed, "states")).choice(steps * slots, count, replace=False))
     observations = simulator.reset(_seed(seed, "playing"))
     met: list[bytes] = []
+    watch("playing", 0, horizon + steps)
     for t in range(-horizon, steps):
         here = chosen[chosen // slots == t] % slots
         met += simulator.take(here.tolist()) if here.size else []
@@ -157,6 +160,7 @@ def _truth(
     simulator: Simulator, states: Sequence[bytes], rollouts: int, horizon: int, seed: int, watch: Watch
 ) -> Truth:
     total, done = len(states) * simulator.n_actions * rollouts, 0
+    watch("rollouts", 0, total)
 
     def count(ended: int) -> None:
         nonlocal done

@@ -69,7 +69,7 @@ def _prepare(run: Run, config: QualityConfig, root: Path) -> Path:
     folder = config.out / where.absolute().relative_to(root) if config.out else where / "quality"
     stored = _read(folder / "quality.json")
     if stored is not None:
-        require_same(folder, stored, _settings(run, config))
+        require_same(folder, stored, _settings(run, config), remedy="another --out")
     return folder
 
 
@@ -92,6 +92,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _measure(run: Run, config: QualityConfig, folder: Path) -> None:
     model, family = run.model, run.config.family
+    run.announce_if_training()
+    print(f"measuring {run.folder.path} ...", flush=True)
     env = run.make_env(min(family.simulated_at_once, _MOST_ENVS), config.seed)
     with contextlib.closing(env), _Phases() as watch:
         measured = measure_quality(

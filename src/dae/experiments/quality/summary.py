@@ -125,7 +125,9 @@ def draw_measures(title: str, found: Measurement, *paths: Path) -> None:
     for axes, (name, (told, (low, high))) in zip(panels, _PANELS.items(), strict=True):
         measured = [getattr(judged.quality, name) for judged in found.judged]
         values, errors = (np.array([getattr(m, part) for m in measured]) for part in ("value", "error"))
-        axes.bar(places, np.nan_to_num(values), color=[_colour(judged) for judged in found.judged], width=0.7)
+        bars = axes.bar(places, np.nan_to_num(values), color=[_colour(judged) for judged in found.judged], width=0.7)
+        for bar, error in zip(bars, errors, strict=True):
+            bar.set_alpha(0.35 if np.isnan(error) else 1.0)  # a number without an error is hardly one
         axes.errorbar(places, values, np.nan_to_num(errors), fmt="none", ecolor="0.25", lw=1, capsize=2)
         axes.set_xticks(places, [plain(judged.label) for judged in found.judged], rotation=40, ha="right", fontsize=8)
         axes.set_title(told, fontsize=9)
@@ -135,7 +137,8 @@ def draw_measures(title: str, found: Measurement, *paths: Path) -> None:
         axes.tick_params(axis="y", labelsize=8)
     for axes in panels[:2]:
         axes.axhline(1, color="0.4", lw=0.8, ls="--")
-    figure.suptitle(plain(title), fontsize=10, color="0.35")
+    known = f"the truth is sure of {plural(found.sure_pairs, 'pair')} of actions and of the best in {found.sure_states}"
+    figure.suptitle(plain(f"{title}; {known}"), fontsize=10, color="0.35")
     save_figure(figure, *paths)
 
 

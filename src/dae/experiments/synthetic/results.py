@@ -67,7 +67,7 @@ class Results:
         except (BadData, KeyError, OSError) as error:
             reason = getattr(error, "strerror", None) or one_line(error)
             raise UserError(f"{described} cannot be read ({reason}): choose another --out") from error
-        require_same(self.folder, stored, self._settings)
+        require_same(self.folder, stored, self._settings, remedy="another --out")
         if self.table.exists():
             self._read()
 

@@ -166,7 +166,7 @@ def _conclude(session: _Session, played: int) -> int:
     print(told, flush=True)
     statistics = take_statistics(session.agent.env)
     code = _draw(session.config, session.folder, session.agent, statistics) if session.config.pictures else 0
-    print(next_steps(session.config, session.folder), flush=True)
+    print(next_steps(session.config, session.folder, session.agent), flush=True)
     return code
 
 

@@ -1,6 +1,7 @@
 """What a run ends with: its scores, a picture of how it learned, and an episode to watch."""
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from dae.agent import PPO
@@ -57,13 +58,12 @@ def draw_pictures(settings: TrainConfig, folder: RunFolder, model: PPO, statisti
     return lines
 
 
-def next_steps(settings: RunSettings, folder: RunFolder) -> str:
+def next_steps(settings: RunSettings, folder: RunFolder, model: PPO) -> str:
     """Say what to do with a finished run."""
     trust = trust_option(settings.env)
-    told = [
-        f"next: dae play {folder.path}{trust}     watch it and measure it over many episodes",
-        f"      dae explore {folder.path}{trust}     see which decisions mattered",
-    ]
+    told = [f"next: dae play {folder.path}{trust}     watch it and measure it over many episodes"]
+    if isinstance(model.action_space, spaces.Discrete):
+        told.append(f"      dae explore {folder.path}{trust}     see which decisions mattered")
     if folder.tensorboard.exists():
         told.append(f"      tensorboard --logdir {folder.tensorboard}")
     return "\n".join(told)

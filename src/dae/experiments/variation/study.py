@@ -80,7 +80,7 @@ class Study:
         except (BadData, KeyError, OSError) as error:
             reason = getattr(error, "strerror", None) or one_line(error)
             raise UserError(f"{self._settings} cannot be read ({reason}): choose another --out") from error
-        require_same(folder, stored, self.plan.to_json())
+        require_same(folder, stored, self.plan.to_json(), remedy="another --out")
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:

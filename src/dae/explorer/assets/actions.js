@@ -19,7 +19,7 @@ export function makeActions() {
     classList.toggle("without-advantages", !shown.hasAdvantages);
     classList.toggle("long-names", shown.names.some((name) => name.length > 7));
     byId("fact-advantage").parentElement.hidden = !shown.hasAdvantages;
-    setText(byId("fact-luck-name"), shown.hasAdvantages ? "Luck" : "Surprise");
+    setText(byId("fact-luck-name"), shown.hasAdvantages ? "Unexplained" : "Surprise");
     byId("fact-segment").parentElement.hidden = shown.episode.segments.length === 1;
   }
 

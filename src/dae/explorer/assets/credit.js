@@ -83,8 +83,8 @@ export function waterfallParts(decomposition, hasAdvantages, most) {
  * The steps with the biggest gains and the biggest mistakes among those that are kept, by Â of what was done; and others
  * where Â is larger for what was not done. The latter is less certain: what is rarely done is rarely learned from.
  */
-export function marksOf(credit, kept, most) {
-  const of = (amounts) => largest(amounts, most, (amount, t) => (kept[t] && amount > 1e-6 ? amount : 0));
+export function marksOf(credit, kept, most, least) {
+  const of = (amounts) => largest(amounts, most, (amount, t) => (kept[t] && amount >= least ? amount : 0));
   const signal = credit.choice ?? credit.luck;
   const mistakes = of(signal.map((amount) => -amount));
   const doubts = of(credit.costs.map((cost, t) => (mistakes.includes(t) ? 0 : cost)));

@@ -47,7 +47,7 @@ export function filterStakes(shown, share) {
   const { steps } = shown.episode;
   const least = share > 0 ? shown.byStakes[Math.min(steps - 1, Math.floor(share * steps))] : 0;
   const kept = shown.credit.stakes.map((stakes) => Number(stakes >= least));
-  const marks = marksOf(shown.credit, kept, MOST_MARKS);
+  const marks = marksOf(shown.credit, kept, MOST_MARKS, 0.5 * 10 ** -shown.digits);
   return Object.assign(shown, { least, kept, marks, marked: [...marks.gains, ...marks.mistakes].sort((a, b) => a - b) });
 }
 

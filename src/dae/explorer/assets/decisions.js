@@ -1,6 +1,6 @@
 // The biggest mistakes and gains in words, and the filter by stakes.
 import { byId, make, setCurrent, setText, textButton } from "./dom.js";
-import { fixed, gainText, mistakeText, percent, whole } from "./format.js";
+import { doubtText, fixed, gainText, mistakeText, percent, whole } from "./format.js";
 
 export function makeDecisions(seek, filterChanged) {
   const slider = byId("stakes");
@@ -13,6 +13,7 @@ export function makeDecisions(seek, filterChanged) {
     slider.value = "0";
     byId("filter").hidden = !shown.hasAdvantages;
     byId("otherwise").hidden = !shown.hasAdvantages;
+    byId("checks-some").hidden = !shown.exploration.episodes.some(({ truths }) => truths.length);
     setText(byId("mistakes-title"), shown.hasAdvantages ? "Biggest mistakes" : "Less than expected");
     setText(byId("gains-title"), shown.hasAdvantages ? "Biggest gains" : "More than expected");
     filter();
@@ -21,7 +22,7 @@ export function makeDecisions(seek, filterChanged) {
   function filter() {
     list("mistakes", shown.marks.mistakes, mistakeText);
     list("gains", shown.marks.gains, gainText);
-    list("doubts", shown.marks.doubts, mistakeText);
+    list("doubts", shown.marks.doubts, doubtText);
     const count = shown.kept.reduce((sum, one) => sum + one, 0);
     const of = `${whole(count)} of ${whole(shown.episode.steps)} steps`;
     const text = `at least ${fixed(shown.least, shown.digits)}: ${of}`;

@@ -2,9 +2,10 @@
 
 const MINUS = "\u2212";
 
-/** Decimals that show three digits of the largest number, at least two decimals. */
+/** Decimals that show three digits of the largest number, at least two decimals unless it is very large. */
 export function decimalsFor(largest) {
   if (!(largest > 0)) return 2;
+  if (largest >= 100) return largest >= 1000 ? 0 : 1;
   return Math.min(6, Math.max(2, 2 - Math.floor(Math.log10(largest))));
 }
 
@@ -41,11 +42,17 @@ export function shortest(number) {
   return Number(number.toPrecision(9));
 }
 
-/** "step 112: left instead of right cost 0.80" */
+/** "step 112: left instead of right cost 0.80": less than the policy's average, as a gain is more. */
 export function mistakeText({ episode, credit, names, digits, hasAdvantages }, step) {
   if (!hasAdvantages) return `step ${step}: ${fixed(-credit.luck[step], digits)} less than expected`;
   const taken = names[episode.actions[step]];
-  return `step ${step}: ${taken} instead of ${names[credit.best[step]]} cost ${fixed(credit.costs[step], digits)}`;
+  return `step ${step}: ${taken} instead of ${names[credit.best[step]]} cost ${fixed(-credit.choice[step], digits)}`;
+}
+
+/** "step 112: right is valued 1.10 above left" */
+export function doubtText({ episode, credit, names, digits }, step) {
+  const [best, taken] = [names[credit.best[step]], names[episode.actions[step]]];
+  return `step ${step}: ${best} is valued ${fixed(credit.costs[step], digits)} above ${taken}`;
 }
 
 /** "step 98: fire gained 0.60" */

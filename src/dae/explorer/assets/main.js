@@ -48,10 +48,11 @@ function move(next) {
   });
 }
 
-/** Go where a list or the timeline points. */
+/** Go where a list or the timeline points; on a phone, to where it can be seen. */
 function jump(next) {
   if (player.isPlaying()) byId("play").click();
   move(next);
+  if (matchMedia("(max-width: 700px)").matches) byId("picture").scrollIntoView({ block: "nearest" });
 }
 
 function render() {
@@ -99,7 +100,7 @@ function listEpisodes() {
     const text = `${plural(shape[0], "step")}${ended ? "" : ", cut"}${truths.length ? ", checked" : ""}`;
     const button = textButton("", () => open(number), { "aria-label": `Episode ${place + 1}: score ${short(score)}, ${text}` });
     button.dataset.number = String(number);
-    button.append(make("strong", {}, short(score)), make("span", {}, text));
+    button.append(make("strong", {}, `score ${short(score)}`), make("span", {}, text));
     return make("li", {}, button);
   });
   byId("episodes").replaceChildren(...items);
@@ -109,11 +110,12 @@ function describe() {
   const { env, label, run, frames, greedy, gamma, source } = exploration;
   setText(byId("env"), env);
   setText(byId("run"), run);
-  const acting = greedy ? "takes the most probable action" : "draws its actions from the policy";
+  const greedily = "takes the most probable action, while V̂, Â and simulations are those of the policy that draws";
+  const acting = greedy ? greedily : "draws its actions from the policy";
   setText(byId("agent"), `${label}, trained for ${whole(frames)} frames; it ${acting}; γ = ${gamma}`);
   const sources = {
     network: `Â(s,a) is the agent's own estimate of what each action changes (${label}).`,
-    "look-ahead": `Â(s,a) is a one-step look-ahead with the agent's value function: each action was tried once in the restored environment.`,
+    "look-ahead": `Â(s,a) is a one-step look-ahead with the agent's value function: each action was tried a few times in the restored environment.`,
   };
   const none = "Advantages of single actions are not available for this run; all that does not need them is shown.";
   setText(byId("source"), sources[source] ?? none);

@@ -42,6 +42,7 @@ export function makePlayer(move, where) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target.closest?.("button, select, input, summary, a") ?? null;
+    if (event.target.classList?.contains("scroll") && event.key.startsWith("Arrow")) return; // it scrolls
     const range = target?.type === "range";
     const letter = letters[event.key.toLowerCase()];
     const arrow = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -73,7 +74,7 @@ export function makePlayer(move, where) {
 
   function tick(now) {
     if (!playing) return;
-    due += ((now - last) / 1000) * Number(speed.value);
+    due += (Math.min(now - last, 250) / 1000) * Number(speed.value); // a tab in the background stands still
     last = now;
     const steps = Math.floor(due);
     if (steps > 0) {

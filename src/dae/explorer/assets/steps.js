@@ -25,7 +25,7 @@ export function makeSteps(seek) {
   function load(next) {
     shown = next;
     drawn = -1;
-    const amounts = shown.hasAdvantages ? ["Â taken", "γᵗ Â", "luck", "γᵗ luck", "cost", "stakes"] : ["surprise", "γᵗ surprise"];
+    const amounts = shown.hasAdvantages ? ["Â taken", "γᵗ Â", "unexplained", "γᵗ of it", "best Â − Â", "stakes"] : ["surprise", "γᵗ surprise"];
     const heads = ["step", "action", "π", "V̂", "reward", "score", ...amounts];
     byId("steps-head").replaceChildren(...heads.map((text) => make("th", { scope: "col" }, text)));
   }

@@ -42,13 +42,24 @@ export function makeTimeline(seek) {
       const step = stepAt(event.clientX - area.getBoundingClientRect().left);
       seek(Math.max(0, Math.min(shown.episode.steps - 1, step)));
     };
+    let touched = null; // where a finger came down, as long as it may still scroll the page
     area.addEventListener("pointerdown", (event) => {
       if (event.button || event.target.closest("button")) return;
       if (follow) area.setPointerCapture(event.pointerId);
-      go(event);
+      if (event.pointerType === "touch") touched = event.clientX;
+      else go(event);
     });
     area.addEventListener("pointermove", (event) => {
+      if (touched !== null && Math.abs(event.clientX - touched) < 8) return;
+      touched = null;
       if (follow && area.hasPointerCapture(event.pointerId)) go(event);
+    });
+    area.addEventListener("pointerup", (event) => {
+      if (touched !== null) go(event);
+      touched = null;
+    });
+    area.addEventListener("pointercancel", () => {
+      touched = null;
     });
   }
 

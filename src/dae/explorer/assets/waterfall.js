@@ -23,12 +23,12 @@ export function makeWaterfall(seek) {
   function load(next) {
     shown = next;
     drawn = "";
-    const luck = "what the environment did, plus the critic's error";
+    const rest = "chance in the environment, or an error of the critic";
     setText(
       byId("luck-meaning"),
       shown.hasAdvantages
-        ? `G = V̂(s₀) + Σ γᵗ Â + Σ γᵗ luck. Luck is what the agent's choices do not explain: ${luck}.`
-        : `G = V̂(s₀) + Σ γᵗ surprise. Without advantages a surprise is all in one: the agent's choice, ${luck}.`,
+        ? `The return G is what was expected, V̂, plus Â of each decision, plus what these do not explain: ${rest}.`
+        : `The return G is what was expected, V̂, plus surprises: the agent's choices, ${rest}, all in one.`,
     );
   }
 
@@ -51,7 +51,9 @@ export function makeWaterfall(seek) {
     const digits = decimalsFor(Math.max(high, -low));
     const share = (amount) => (high > low ? (100 * amount) / (high - low) : 0);
     body.style.setProperty("--zero", `${share(Math.min(Math.max(0, low), high) - low)}%`);
+    const focused = body.contains(document.activeElement);
     body.replaceChildren(...parts.map((part) => row(part, digits, low, high, share)));
+    if (focused) body.querySelector("button")?.focus();
     const cropped = low > 0 || high < 0 ? ` Bars are drawn from ${fixed(low > 0 ? low : high, digits)} on, not from 0.` : "";
     setText(note, noteText(segment, number, decomposition, parts, digits) + cropped);
   }
@@ -91,13 +93,13 @@ export function makeWaterfall(seek) {
 
   function partText({ kind, step, count }) {
     const { names, episode, hasAdvantages } = shown;
-    const luck = hasAdvantages ? "luck" : "surprise";
+    const rest = hasAdvantages ? "unexplained" : "surprise";
     const texts = {
       value: () => `V̂ at step ${step}: expected`,
       choice: () => `step ${step}: ${names[episode.actions[step]]}`,
-      luck: () => `step ${step}: ${luck}`,
+      luck: () => `step ${step}: ${rest}`,
       "other choice": () => `${plural(count, "other decision")}`,
-      "other luck": () => (hasAdvantages ? `luck of ${plural(count, "other step")}` : plural(count, "other surprise")),
+      "other luck": () => (hasAdvantages ? `unexplained in ${plural(count, "other step")}` : plural(count, "other surprise")),
       return: () => "G: the return",
     };
     return texts[kind]();

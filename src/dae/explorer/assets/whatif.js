@@ -1,6 +1,6 @@
 // Â beside what happened when each action was tried in the restored state, many times.
 import { byId, make, setCurrent, setText, textButton } from "./dom.js";
-import { fixed, plural, signed } from "./format.js";
+import { fixed, percent, plural, signed } from "./format.js";
 
 const AGREES = 2; // standard errors
 
@@ -35,7 +35,10 @@ export function makeWhatIf(seek) {
     const known = verdicts.filter((verdict) => verdict !== null);
     const agreeing = known.filter(Boolean).length;
     const share = `Â is within ${AGREES} standard errors for ${agreeing} of ${plural(known.length, "action")} there.`;
-    setText(byId("truths-text"), `${plural(steps.length, "step")} checked by simulation. ${known.length ? share : ""}`);
+    const all = shown.truths.size;
+    const checked = steps.length < all ? `${steps.length} of ${plural(all, "step")} checked by simulation are` : "";
+    const what = checked ? `${checked} within the filter.` : `${plural(all, "step")} checked by simulation.`;
+    setText(byId("truths-text"), `${what} ${known.length ? share : ""}`);
   }
 
   function jumpTo(step) {
@@ -102,7 +105,8 @@ export function makeWhatIf(seek) {
   function verdictText(truth) {
     const { names, episode, digits } = shown;
     const rollouts = `Step ${truth.step}: ${plural(truth.rollouts, "rollout")} of each action`;
-    const how = `${rollouts}, of ${plural(truth.horizon, "step")} at most. `;
+    const cut = truth.cut > 0 ? ` (${percent(truth.cut)} of them cut there)` : "";
+    const how = `${rollouts}, of ${plural(truth.horizon, "step")} at most${cut}. `;
     const value = `V̂ is ${fixed(episode.values[truth.step], digits)}, simulated ${withError(truth.value, truth.value_error, false)}. `;
     const verdicts = names.map((_, action) => agrees(truth, action));
     if (verdicts.every((verdict) => verdict === null)) return how + value;
