@@ -99,14 +99,14 @@ def test_rollouts_from_restored_games_do_not_depend_on_the_processes() -> None:
         simulator = Simulator(dae.PPO("CnnPolicy", env, n_steps=8, batch_size=8, seed=0), env)
         for _ in range(5):
             simulator.env.step(np.zeros(4, int))
-        states = simulator.take([3])
+        states = simulator.take([2, 3])
         found = [action_values(simulator, states, rollouts=1, horizon=30, gamma=0.99, seed=seed) for seed in seeds]
         env.close()
         return found
 
     one, other = values(1, 3, 4)
     (two,) = values(2, 3)
-    assert len(np.unique(one.returns)) > 2
+    assert len(np.unique(one.returns)) > 1
     np.testing.assert_array_equal(one.returns, two.returns)
     np.testing.assert_array_equal(one.lengths, two.lengths)
     np.testing.assert_array_equal(one.probabilities, two.probabilities)

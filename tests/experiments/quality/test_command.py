@@ -98,7 +98,7 @@ def test_mistakes_are_told_in_one_line(trained: Path, tmp_path: Path, capsys: py
     (tmp_path / "other" / "quality.json").write_text("{}")
     capsys.readouterr()
     for words, said in (
-        ([], "runs is (): it must be one folder or more"),
+        ([], "dae quality needs one more word: the folder of a run"),
         ([str(tmp_path / "other")], f"there is no run in {tmp_path / 'other'}"),
         ([str(normalised.folder)], "was trained with normalised rewards"),
         ([str(continuous.folder)], "to try all of them they must be Discrete"),

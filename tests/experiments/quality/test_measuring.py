@@ -5,10 +5,11 @@ import pytest
 from numpy.typing import NDArray
 
 import dae
+from dae import catalog
+from dae.agent import estimators
 from dae.errors import InvalidValue, UserError
 from dae.experiments.quality.measuring import Measurement
 from dae.theory import advantages, chain, random_mdp, random_policy, state_values
-from tests.extending import toy_estimator  # noqa: F401 (registers it)
 from tests.finite import index_of, make_env, table_agent
 
 RNG = np.random.default_rng(3)
@@ -25,9 +26,9 @@ def agent(advantage: str = "dae", critic: NDArray[np.float64] | None = None, **s
     return table_agent(MDP, POLICY, values=VALUES, critic=critic, advantage=advantage, env=make_env(MDP, 4), **given)
 
 
-def measured(model: dae.PPO, *estimators: str, **options: int) -> Measurement:
+def measured(model: dae.PPO, *names: str, **options: int) -> Measurement:
     given = {"states": 16, "rollouts": 60, "horizon": 60, "steps": 0, "probes": 2, "seed": 1} | options
-    return dae.measure_quality(model, make_env(MDP, 32), estimators=estimators, **given)
+    return dae.measure_quality(model, make_env(MDP, 32), estimators=names, **given)
 
 
 def test_a_critic_that_knows_the_advantages_is_perfect() -> None:
@@ -61,6 +62,18 @@ def test_gae_with_exact_values_has_noise_and_no_bias() -> None:
     assert quality.centring.value > 0.1
 
 
+@pytest.fixture
+def _with_running_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the toy estimator, for one test."""
+    monkeypatch.setattr(catalog, "_KNOWN", dict(catalog._KNOWN))
+    monkeypatch.setattr(estimators, "ESTIMATORS", dict(estimators.ESTIMATORS))
+    from tests.extending.toy_estimator import RunningMean
+
+    if RunningMean.info.name not in estimators.ESTIMATORS:
+        estimators.register_estimator(RunningMean)
+
+
+@pytest.mark.usefixtures("_with_running_mean")
 def test_estimators_learn_from_the_same_rollouts_whichever_others_do() -> None:
     model = agent(critic=EXACT)
     together = measured(model, "gae", "dae", "duel", "indirect", "running-mean", steps=6_000)

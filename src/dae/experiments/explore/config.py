@@ -17,7 +17,7 @@ class ExploreConfig:
     """Show which decisions of a trained agent mattered: one page to open in a browser, without a server.
 
     dae explore runs/MinAtar-Breakout-v1/dae-baseline/seed-0
-    dae explore runs/MinAtar-Breakout-v1/dae-baseline/seed-0 --episodes 20 --what-if 30 --gif
+    dae explore runs/Breakout/seed-0 --episodes 20 --what-if 30 --gif
     """
 
     run: tyro.conf.Positional[Path]

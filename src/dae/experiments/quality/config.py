@@ -8,12 +8,11 @@ from typing import Annotated, Any
 import tyro
 
 from dae.catalog import estimator_names, require_estimator
+from dae.errors import UserError
 from dae.experiments.config import THREADS
-from dae.rules import COUNT, EACH_ONCE, ENOUGH, HORIZON, NATURAL, Rule, ruled
+from dae.rules import COUNT, EACH_ONCE, ENOUGH, HORIZON, NATURAL, ruled
 from dae.runs.settings import SEED
 from dae.terminal.options import COUNT_WORD, choice, optional_words
-
-RUNS = Rule("one folder or more", bool)
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class QualityConfig:
         dae quality runs --estimators dae gae --states 256
     """
 
-    runs: tyro.conf.Positional[tuple[Path, ...]] = ruled((), RUNS)
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional, optional_words("RUNS ...")] = ()
     """Folders of runs, or folders with runs in them."""
     estimators: Annotated[
         tuple[str, ...], tyro.conf.arg(metavar=f"{choice(estimator_names())} ...", help_behavior_hint="(default: all)")
@@ -54,7 +53,9 @@ class QualityConfig:
     """Import the module that a run's environment names (mymodule:MyEnv-v0)."""
 
     def require_consistent(self) -> None:
-        """Refuse estimators that there are not."""
+        """Refuse a command without a run, and estimators that there are not."""
+        if not self.runs:
+            raise UserError("dae quality needs one more word: the folder of a run; see dae quality --help")
         for name in self.estimators:
             require_estimator(name)
 
