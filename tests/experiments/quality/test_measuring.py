@@ -76,8 +76,8 @@ def _with_running_mean(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_with_running_mean")
 def test_estimators_learn_from_the_same_rollouts_whichever_others_do() -> None:
     model = agent(critic=EXACT)
-    together = measured(model, "gae", "dae", "duel", "indirect", "running-mean", steps=6_000)
-    alone = measured(model, "dae", steps=6_000)
+    together = measured(model, "gae", "dae", "duel", "indirect", "running-mean", steps=3_000)
+    alone = measured(model, "dae", steps=3_000)
     assert [judged.name for judged in together.judged] == ["own", "gae", "dae", "duel", "indirect", "running-mean"]
     np.testing.assert_array_equal(together.truth.returns, alone.truth.returns)
     for name in ("own", "dae"):
@@ -92,11 +92,11 @@ def test_the_agent_and_the_program_s_random_numbers_stay_as_they_were() -> None:
     model = agent(critic=EXACT)
     before = {name: weight.clone() for name, weight in model.policy.state_dict().items()}
     np.random.seed(5)  # noqa: NPY002
-    first = measured(model, "dae", steps=1_000)
+    first = measured(model, "dae", steps=500)
     drawn = np.random.random()  # noqa: NPY002
     np.random.seed(5)  # noqa: NPY002
     assert np.random.random() == drawn  # noqa: NPY002
-    second = measured(model, "dae", steps=1_000)
+    second = measured(model, "dae", steps=500)
     for name, weight in model.policy.state_dict().items():
         assert weight.equal(before[name])
     assert first["dae"].quality == second["dae"].quality
