@@ -285,6 +285,7 @@ def test_a_kl_penalty_can_replace_clipping() -> None:
     assert moved[1] < 0.5 * moved[0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 def test_torch_compile_gives_the_same_update() -> None:
     weights = []
