@@ -71,7 +71,7 @@ def main(quick: bool = False) -> None:
     rollouts = {game: 2048 if quick else 4096 if game == "freeway" else 12_288 for game in games}
     threads = plural(torch.get_num_threads(), "thread")
     print(
-        f"\nMonte-Carlo rollouts of a fresh agent with the paper's network: {max(rollouts.values()):,} (Freeway: fewer) "
+        f"\nMonte-Carlo rollouts of a fresh agent with the paper's network: {max(rollouts.values()):,} (Freeway fewer) "
         f"of at most {HORIZON} steps in {SLOTS} places, from restoring the first state to the end of the last rollout, "
         f"against bare play with {SLOTS} games; {threads}, best of {rounds}. The paper's study of a game: {STATES} "
         f"states, all actions, {ROLLOUTS} rollouts, {CHECKPOINTS} checkpoints, if rollouts are as long as here, and if "
