@@ -44,6 +44,9 @@ def test_the_credit_of_each_step_is_what_its_definition_says() -> None:
         assert credit.costs[step] == max(row) - row[taken]
         assert credit.stakes[step] == max(row) - min(row)
         assert row[credit.best[step]] == max(row)
+        first = next(segment.start for segment in PLAYED.segments if segment.start <= step < segment.end)
+        so_far = sum(GAMMA ** (k - first) * credit.of_choice[k] for k in range(first, step + 1))
+        assert credit.cumulative[step] == pytest.approx(so_far, abs=1e-12)
 
 
 def test_without_advantages_luck_is_all_that_was_not_expected() -> None:
@@ -51,6 +54,7 @@ def test_without_advantages_luck_is_all_that_was_not_expected() -> None:
     credit = credit_of(replace(PLAYED, advantages=None), GAMMA)
     assert credit.of_choice is None
     np.testing.assert_allclose(credit.luck, with_choice.luck + with_choice.of_choice, atol=1e-12)
+    assert credit.cumulative[1] == pytest.approx(credit.luck[0] + GAMMA * credit.luck[1], abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ class Credit:
     best: NDArray[np.int64]  # the action with the largest Â, the first of equal ones; the one taken without advantages
     costs: Numbers  # max_a Â(s_t, a) − Â(s_t, a_t)
     stakes: Numbers  # max_a Â(s_t, a) − min_a Â(s_t, a)
+    cumulative: Numbers  # Σ γ^k Â(s_k, a_k) from the segment's first step on; of luck without advantages
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,29 @@ def credit_of(episode: "Episode", gamma: float) -> Credit:
     surprise = episode.rewards + gamma * following - values
     if episode.advantages is None:
         zeros = np.zeros_like(surprise)
-        return Credit(None, surprise, episode.actions, zeros, zeros)
+        return Credit(None, surprise, episode.actions, zeros, zeros, _sums(episode, gamma, surprise))
     advantages = episode.advantages.astype(np.float64)
     taken = np.take_along_axis(advantages, episode.actions[:, None], axis=1)[:, 0]
     largest = advantages.max(axis=1)
-    return Credit(taken, surprise - taken, advantages.argmax(axis=1), largest - taken, largest - advantages.min(axis=1))
+    return Credit(
+        taken,
+        surprise - taken,
+        advantages.argmax(axis=1),
+        largest - taken,
+        largest - advantages.min(axis=1),
+        _sums(episode, gamma, taken),
+    )
+
+
+def _sums(episode: "Episode", gamma: float, amounts: Numbers) -> Numbers:
+    """Return the discounted sums of amounts from the first step of each segment on."""
+    sums = np.empty_like(amounts)
+    for segment in episode.segments:
+        inside = slice(segment.start, segment.end)
+        # A product after another, as on the page: saved there or here, the numbers are the same to the last digit.
+        discounts = np.cumprod(np.r_[1.0, np.full(segment.end - segment.start - 1, gamma)])
+        sums[inside] = np.cumsum(discounts * amounts[inside])
+    return sums
 
 
 def decompose(episode: "Episode", gamma: float, segment: "Segment", origin: int | None = None) -> Decomposition:

@@ -150,6 +150,7 @@ def csv_rows(exploration: Exploration) -> Iterator[list[str | int | float]]:
         *(f"probability {name}" for name in names),
         *((f"advantage {name}" for name in names) if known else ()),
         *(("advantage", "luck", "best", "cost", "stakes") if known else ("luck",)),
+        "cumulative",
     ]
     for place, episode in enumerate(exploration.episodes):
         credit = credit_of(episode, exploration.gamma)
@@ -161,6 +162,7 @@ def csv_rows(exploration: Exploration) -> Iterator[list[str | int | float]]:
                     *(float(episode.rewards[step]), float(episode.scores[step]), _short(episode.values[step])),
                     *map(_short, episode.probabilities[step]),
                     *_credit_cells(episode, credit, step),
+                    float(credit.cumulative[step]),
                 ]
 
 
@@ -182,6 +184,7 @@ def _readable_episode(episode: Episode, gamma: float) -> dict[str, Any]:
     choices = {
         "advantages": None if episode.advantages is None else [list(map(_short, row)) for row in episode.advantages],
         "luck": credit.luck.tolist(),
+        "cumulative": credit.cumulative.tolist(),
     }
     if credit.of_choice is not None:
         choices |= {"best": credit.best.tolist(), "costs": credit.costs.tolist(), "stakes": credit.stakes.tolist()}

@@ -16,6 +16,7 @@ export function episodeJson({ exploration, episode, credit, gamma, hasAdvantages
     probabilities: rows(episode.probabilities),
     advantages: hasAdvantages ? rows(episode.advantages) : null,
     luck: [...credit.luck],
+    cumulative: [...credit.cumulative],
     ...(hasAdvantages ? sizes : {}),
     segments: episode.segments.map((segment) => ({
       ...segment,
@@ -30,7 +31,7 @@ export function episodeCsv({ names, episode, credit, hasAdvantages, number }) {
   const about = ["episode", "seed", "step", "segment", "action", "action_name", "reward", "score", "value"];
   const each = (word) => names.map((name) => `${word} ${name}`);
   const amounts = hasAdvantages ? [...each("advantage"), "advantage", "luck", "best", "cost", "stakes"] : ["luck"];
-  const lines = [[...about, ...each("probability"), ...amounts]];
+  const lines = [[...about, ...each("probability"), ...amounts, "cumulative"]];
   for (let t = 0; t < episode.steps; t += 1) {
     const action = episode.actions[t];
     const of = (numbers) => Array.from(numbers.subarray(t * episode.width, (t + 1) * episode.width), shortest);
@@ -39,7 +40,7 @@ export function episodeCsv({ names, episode, credit, hasAdvantages, number }) {
     if (hasAdvantages) line.push(...of(episode.advantages), shortest(credit.choice[t]));
     line.push(credit.luck[t]);
     if (hasAdvantages) line.push(credit.best[t], credit.costs[t], credit.stakes[t]);
-    lines.push(line);
+    lines.push([...line, credit.cumulative[t]]);
   }
   return lines.map((line) => `${line.map(quoted).join(",")}\r\n`).join("");
 }
