@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 import dae
 from dae.envs.restoring import restorable
-from dae.experiments.training.wrappers import innermost
+from dae.experiments.wrappers import innermost
 from dae.serialization import from_bytes
 from dae.theory import FiniteMDP
 

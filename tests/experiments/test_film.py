@@ -1,5 +1,6 @@
 """Films: whole episodes, and numbers beside the pictures that are the agent's own."""
 
+import dataclasses
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -17,6 +18,7 @@ from dae.experiments.config import TrainConfig, parse
 from dae.experiments.film import Film, record_episode
 from dae.experiments.film.episode import Episode, Moment, Still, Thinned, Thought, _think, play_episode
 from dae.experiments.film.panel import Frames
+from dae.experiments.playing import steps_of_an_episode
 
 WORLD = "Counting-v0"
 
@@ -194,9 +196,11 @@ def test_actions_of_several_numbers_are_written(action: list[float], lines: list
 
 @pytest.mark.parametrize("advantage", ["dae", "gae"])
 def test_what_masks_forbid_has_no_probability(advantage: str) -> None:
-    model, observations = agent(advantage), np.zeros((1, 1), np.float32)
-    free = _think(model, observations, None, 0, enumerable=True).probabilities
-    masked = _think(model, observations, np.array([[True, False, True]]), 0, enumerable=True).probabilities
+    env = dae.make_vec_env(WORLD, 1)
+    model = agent(advantage)
+    (step,) = steps_of_an_episode(model, env, greedy=False, longest=1, look=lambda: np.zeros((1, 1, 3), np.uint8))
+    forbidding = dataclasses.replace(step, masks=np.array([[True, False, True]]))
+    free, masked = (_think(model, taken, enumerable=True).probabilities for taken in (step, forbidding))
     assert free is not None
     np.testing.assert_allclose(masked, free * [1, 0, 1] / (free[0] + free[2]), rtol=1e-5)
 

@@ -25,6 +25,7 @@ from dae.agent.finite import (
 )
 from dae.agent.frames import stack_size
 from dae.agent.interface import PPOInterface
+from dae.agent.observations import stacked
 from dae.agent.policy import Acted, Heads, acts_in_its_own_way
 from dae.agent.rollout import Batch, Rollout, ends_of
 from dae.core import clipped_surrogate, kl_divergence, n_step_targets
@@ -134,13 +135,10 @@ class PPO(PPOInterface):
         """Store the value of the last states of truncated episodes, which no row of the rollout holds."""
         if not cut.size:
             return
-        last = [infos[i]["terminal_observation"] for i in cut]
-        stacked = (
-            {key: np.stack([o[key] for o in last]) for key in last[0]} if isinstance(last[0], dict) else np.stack(last)
-        )
-        require_finite_observations(stacked, self._steps_taken, cut)
+        last = stacked([infos[i]["terminal_observation"] for i in cut])
+        require_finite_observations(last, self._steps_taken, cut)
         with torch.no_grad():
-            values = self.policy.predict_values(obs_as_tensor(stacked, self.device)).reshape(-1)
+            values = self.policy.predict_values(obs_as_tensor(last, self.device)).reshape(-1)
         self.rollout_buffer.bootstrap[torch.as_tensor(cut, device=self.device), t] = values
 
     # Algorithm 1, lines 10 to 16: update. ----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from dae.catalog import DAE, GAE
 from dae.explorer.data import Exploration, to_json
 
+_GENERATOR = "dae explore"
 ASSETS = files("dae.explorer") / "assets"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 # What could end the element that holds the data; JSON has these characters in strings alone.
@@ -33,12 +34,18 @@ def render(exploration: Exploration) -> str:
     data = json.dumps(to_json(exploration, packed=True), allow_nan=False, separators=(",", ":"))
     return environment.get_template("page.html").render(
         exploration=exploration,
+        generator=_GENERATOR,
         data=Markup(data.translate(_ESCAPED)),
         style=Markup(style),
         style_hash=_hash(style),
         script=Markup(program),
         script_hash=_hash(program),
     )
+
+
+def is_page(content: bytes) -> bool:
+    """Say whether a file is a page that `render` made."""
+    return f'<meta name="generator" content="{_GENERATOR}">'.encode() in content
 
 
 def script() -> str:

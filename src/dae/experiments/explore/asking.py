@@ -1,16 +1,14 @@
 """What if: other actions in states that were met, by looking one step ahead, or by playing on many times."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from stable_baselines3.common.utils import obs_as_tensor
 
 from dae.agent.ppo import is_truncated
 from dae.experiments.explore.playing import Played
 from dae.experiments.monte_carlo import Simulator, action_values
+from dae.experiments.playing import values_of
 from dae.explorer.data import Episode, Truth
 
 _SAMPLES = 4  # of what the environment may do in one step
@@ -36,27 +34,14 @@ def look_ahead(
         doing = np.zeros(simulator.n_slots, np.int64)
         doing[: len(chosen)] = actions[chosen]
         seen, rewards, dones, infos = simulator.env.step(doing)
-        following = _values(simulator, seen)
+        following = values_of(simulator.model, seen)
         for i in np.flatnonzero(dones[: len(chosen)]):
             cut = is_truncated(infos[i])
-            following[i] = _values(simulator, _batch_of(infos[i]["terminal_observation"]))[0] if cut else 0.0
+            following[i] = values_of(simulator.model, infos[i]["terminal_observation"])[0] if cut else 0.0
         q[chosen] = (rewards + gamma * following)[: len(chosen)]
         watch(int(starts[chosen[-1]] - (starts[chosen[0]] if begin else -1)))
     means = q.reshape(shape).mean(-1)
     return np.asarray(means - (played.episode.probabilities * means).sum(-1, keepdims=True), np.float32)
-
-
-def _values(simulator: Simulator, observations: Any) -> NDArray[np.float64]:
-    simulator.model.policy.set_training_mode(False)
-    with torch.no_grad():
-        seen = obs_as_tensor(observations, simulator.model.device)
-        return simulator.model.policy.predict_values(seen).flatten().double().cpu().numpy()
-
-
-def _batch_of(observation: Any) -> Any:
-    if isinstance(observation, dict):
-        return {name: np.asarray(part)[None] for name, part in observation.items()}
-    return np.asarray(observation)[None]
 
 
 def decisions_to_check(episodes: Sequence[Episode], most: int) -> list[tuple[int, int]]:

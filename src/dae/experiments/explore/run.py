@@ -26,9 +26,9 @@ from dae.experiments.film import CannotRecord, make_visible, record_episode
 from dae.experiments.loading import Run, find_run, load_run
 from dae.experiments.monte_carlo import Simulator
 from dae.experiments.scoring import own_randomness
-from dae.experiments.training.wrappers import innermost
+from dae.experiments.wrappers import innermost
 from dae.explorer.data import Exploration, csv_rows, to_json
-from dae.explorer.page import render
+from dae.explorer.page import is_page, render
 from dae.files import write_atomically
 from dae.terminal.boundary import announce
 from dae.terminal.progress import WorkProgress
@@ -36,7 +36,6 @@ from dae.terminal.signals import Stopped, StopSignals
 from dae.text import plural, short_number
 
 _MOST_ENVS = 256  # of the rollouts
-_OURS = b'<meta name="generator" content="dae explore">'
 
 
 def explore(config: ExploreConfig) -> int:
@@ -68,7 +67,7 @@ def explore(config: ExploreConfig) -> int:
 
 def _require_own(page: Path) -> None:
     """Refuse to replace a page that is not one of ours."""
-    if page.exists() and _OURS not in page.read_bytes()[:4096]:
+    if page.exists() and not is_page(page.read_bytes()):
         raise UserError(f"{page} is not a page of dae explore: choose another --out")
 
 

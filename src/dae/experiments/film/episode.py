@@ -1,18 +1,17 @@
 """An episode as it is played: pictures, scores, and what the agent thought; a long one is thinned out meanwhile."""
 
-import copy
 import zlib
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
 from stable_baselines3.common.vec_env import VecEnv
 
 from dae.agent import PPO
 from dae.envs import Family
+from dae.experiments.playing import Step, probabilities_of, steps_of_an_episode, values_of
 
 Item = TypeVar("Item")
 LARGEST = (480, 360)  # width and height of a picture in a film
@@ -88,62 +87,33 @@ class Thinned(Generic[Item]):
         return index % self.stride == 0
 
 
-@dataclass(frozen=True)
-class _Look:
-    """A state in which the agent acted, before anything is made of it."""
-
-    step: int
-    picture: NDArray[np.uint8]
-    score: float
-    observations: Any
-    masks: NDArray[np.bool_] | None
-    action: Any
-
-
 def play_episode(model: PPO, family: Family, env: VecEnv, *, greedy: bool, longest: int, most_moments: int) -> Episode:
     """Play until the episode ends, or for `longest` steps."""
     names = family.action_names(env)
-    read_masks = model.mask_reader(env)
-    observations = env.reset()
     kept: Thinned[Moment] = Thinned(most_moments)
-    step, score, ended = 0, 0.0, False
-    while not ended and step < longest:
-        masks = read_masks()
-        action, _ = model.predict(observations, deterministic=greedy, action_masks=masks)  # type: ignore[arg-type]
-        # Also of steps that are not kept: this may be the last one, and the next picture is of another episode.
-        look = _Look(step + 1, family.draw(env), score, copy.deepcopy(observations), masks, action[0])
-        if kept.keeps(step):
-            kept.items.append(_moment(model, look, enumerable=bool(names)))
-        observations, rewards, _, infos = env.step(action)
-        # A life ends for learning, but not the game; and the rewards of the game may differ from those for learning.
-        step, ended = step + 1, "episode" in infos[0]
-        score += float(infos[0].get("raw_reward", rewards[0]))
-    score = float(infos[0]["episode"]["r"]) if ended else score
+    before = 0.0  # the score
+    for index, step in enumerate(
+        steps_of_an_episode(model, env, greedy=greedy, longest=longest, look=lambda: family.draw(env))
+    ):
+        if kept.keeps(index):
+            kept.items.append(_moment(model, index + 1, step, before, enumerable=bool(names)))
+        shown, before = before, step.score
     moments = kept.items
-    if moments[-1].step != step:
-        moments = [*moments, _moment(model, look, enumerable=bool(names))]
-    last = family.draw_last(env, infos[0].get("terminal_observation")) if ended else None
-    return Episode(moments, names, step, score, kept.stride, ended, None if last is None else Still.of(last))
+    if moments[-1].step != index + 1:
+        moments = [*moments, _moment(model, index + 1, step, shown, enumerable=bool(names))]
+    last = family.draw_last(env, step.info.get("terminal_observation")) if step.over else None
+    still = None if last is None else Still.of(last)
+    return Episode(moments, names, index + 1, step.score, kept.stride, step.over, still)
 
 
-def _moment(model: PPO, look: _Look, *, enumerable: bool) -> Moment:
-    thought = _think(model, look.observations, look.masks, look.action, enumerable=enumerable)
-    return Moment(look.step, Still.of(look.picture), look.score, thought)
+def _moment(model: PPO, number: int, step: Step[NDArray[np.uint8]], score: float, *, enumerable: bool) -> Moment:
+    return Moment(number, Still.of(step.looked), score, _think(model, step, enumerable=enumerable))
 
 
-def _think(model: PPO, observations: Any, masks: NDArray[np.bool_] | None, action: Any, *, enumerable: bool) -> Thought:
-    taken = np.array(action)
+def _think(model: PPO, step: Step[NDArray[np.uint8]], *, enumerable: bool) -> Thought:
+    seen, masks, taken = step.observations, step.masks, np.array(step.action)
     if enumerable and model.estimator.info.models_all_actions:
-        credit = model.advantages(observations, masks)
+        credit = model.advantages(seen, masks)
         return Thought(float(credit.values[0]), credit.probabilities[0], credit.advantages[0], taken)
-    model.policy.set_training_mode(False)
-    with torch.no_grad():
-        tensors = model.policy.obs_to_tensor(observations)[0]
-        value = float(model.policy.predict_values(tensors))
-        distribution = model.policy.get_distribution(tensors).distribution
-    if not enumerable:
-        return Thought(value, None, None, taken)
-    probabilities = distribution.probs[0].cpu().numpy()  # type: ignore[union-attr]
-    if masks is not None:
-        probabilities = probabilities * masks[0] / (probabilities * masks[0]).sum()
-    return Thought(value, probabilities, None, taken)
+    probabilities = probabilities_of(model, seen, masks)[0] if enumerable else None
+    return Thought(float(values_of(model, seen)[0]), probabilities, None, taken)

@@ -4,7 +4,6 @@ from dae.experiments.monte_carlo.rollouts import (
     Outcomes as Outcomes,
     Plan as Plan,
     Simulator as Simulator,
-    pick as pick,
     require_enumerable as require_enumerable,
 )
 from dae.experiments.monte_carlo.values import ActionValues as ActionValues, action_values as action_values

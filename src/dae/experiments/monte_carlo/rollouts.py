@@ -19,10 +19,11 @@ from stable_baselines3.common.vec_env import (
 
 from dae.agent import PPO
 from dae.agent.actions import mask_reader_of, no_masks
+from dae.agent.observations import assign, joined, pick
 from dae.agent.policy import CriticHeadMixin, acts_in_its_own_way
 from dae.envs.restoring import restorable
 from dae.errors import UserError
-from dae.experiments.training.wrappers import as_seen_by_agent, innermost
+from dae.experiments.wrappers import as_seen_by_agent, innermost
 from dae.serialization import NotData
 
 _WRAPPERS = (VecNormalize, VecTransposeImage)  # which remember nothing of the steps before
@@ -106,9 +107,7 @@ class Simulator:
             self.put(piece, range(len(piece)))
             for piece in (states[i : i + self.n_slots] for i in range(0, len(states), self.n_slots))
         ]
-        if isinstance(pieces[0], dict):
-            return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
-        return np.concatenate(pieces)
+        return joined(pieces)
 
     def probabilities(self, observations: Any) -> torch.Tensor:
         """Return π(·|s), (N, A)."""
@@ -150,7 +149,7 @@ class Simulator:
                 stream = stream_of(number)
                 seeds.append(int(stream.integers(2**63)))
                 uniforms[place] = stream.random(horizon, np.float32)
-            _assign(observations, places, self.put([states[i] for i in plan.starts[chosen]], places.tolist(), seeds))
+            assign(observations, places, self.put([states[i] for i in plan.starts[chosen]], places.tolist(), seeds))
 
         begin(np.arange(slots))
         while True:
@@ -195,21 +194,6 @@ def _draw(probabilities: torch.Tensor, uniforms: NDArray[np.float32]) -> NDArray
     cumulative = probabilities.cumsum(-1)
     below = cumulative[:, :-1] <= torch.from_numpy(uniforms).unsqueeze(-1) * cumulative[:, -1:]
     return np.asarray(below.sum(-1))
-
-
-def pick(observations: Any, slots: NDArray[np.int64]) -> Any:
-    """Return some of the observations, or parts of them, of a batch."""
-    if isinstance(observations, dict):
-        return {name: part[slots] for name, part in observations.items()}
-    return observations[slots]
-
-
-def _assign(observations: Any, slots: NDArray[np.int64], new: Any) -> None:
-    if isinstance(observations, dict):
-        for name, part in observations.items():
-            part[slots] = new[name]
-    else:
-        observations[slots] = new
 
 
 def require_enumerable(model: PPO) -> None:

@@ -15,6 +15,7 @@ from dae.agent import PPO
 from dae.agent.actions import Choices
 from dae.agent.estimators import AdvantageEstimator, make_estimator
 from dae.agent.frames import stack_size
+from dae.agent.observations import stacked
 from dae.agent.policy import CriticHeadMixin, Heads
 from dae.agent.ppo import is_truncated
 from dae.agent.rollout import Batch, Rollout
@@ -98,7 +99,7 @@ class Rows:
             truncated = np.array([bootstraps and bool(done) and is_truncated(infos[i]) for i, done in enumerate(dones)])
             if truncated.any():
                 last = [infos[i]["terminal_observation"] for i in np.flatnonzero(truncated)]
-                self._cut.append((np.flatnonzero(truncated), t, _stacked(last)))
+                self._cut.append((np.flatnonzero(truncated), t, stacked(last)))
             self.rollout.add(rewards, dones & ~truncated, truncated, acted)
         self._last = observations
         return observations
@@ -160,9 +161,3 @@ def _estimate(critic: Critic, batch: Batch) -> Tensor:
     unused = torch.zeros_like(batch.values)
     heads = Heads(batch.values, batch.log_prob, unused, batch.log_probs, batch.critic)
     return critic.estimator(heads, batch).advantages
-
-
-def _stacked(observations: list[Any]) -> Any:
-    if isinstance(observations[0], dict):
-        return {name: np.stack([seen[name] for seen in observations]) for name in observations[0]}
-    return np.stack(observations)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from stable_baselines3.common.type_aliases import PyTorchObs
 
 from dae.agent import PPO
-from dae.experiments.monte_carlo import ActionValues, pick
+from dae.agent.observations import pick
+from dae.experiments.monte_carlo import ActionValues
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

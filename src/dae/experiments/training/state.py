@@ -22,7 +22,7 @@ from dae.experiments.config import TrainConfig
 from dae.experiments.loading import AGENT, NORMALIZATION, load_agent
 from dae.experiments.normalization import restore_statistics, take_statistics
 from dae.experiments.training.building import agent_class
-from dae.experiments.training.wrappers import as_seen_by_agent, as_shown_within, innermost
+from dae.experiments.wrappers import as_seen_by_agent, as_shown_within, innermost
 from dae.runs import Checkpoint, RunFolder, RunSettings
 from dae.runs.settings import require_same
 from dae.serialization import BadData, from_bytes, to_bytes

@@ -14,8 +14,8 @@ from dae.envs.restoring import restorable
 from dae.errors import UserError
 from dae.experiments.arrays import Damaged, read_arrays, write_arrays
 from dae.experiments.training.companion import Companion, Enough
-from dae.experiments.training.wrappers import innermost
 from dae.experiments.variation.config import StudyPlan
+from dae.experiments.wrappers import innermost
 from dae.files import read_file, write_atomically
 
 _LARGEST_AGENT = 2**33  # bytes

@@ -14,8 +14,8 @@ from dae.envs.restoring import restorable
 from dae.errors import UserError
 from dae.experiments.monte_carlo import Plan, Simulator
 from dae.experiments.training.building import make_model
-from dae.experiments.training.wrappers import innermost
 from dae.experiments.variation.config import StudyPlan
+from dae.experiments.wrappers import innermost
 
 
 def require_suitable(plan: StudyPlan) -> None:
