@@ -77,6 +77,11 @@ COMMANDS = {
         "dae.report.command:ReportConfig",
         "dae.report.command:report",
     ),
+    "archive": Command(
+        "Keep finished runs in short: small files that reports read.",
+        "dae.report.archive:ArchiveConfig",
+        "dae.report.archive:archive",
+    ),
     "theory": Command(
         "Print what the paper's losses converge to on a small random MDP.",
         "dae.theory.worked_case:WorkedCase",

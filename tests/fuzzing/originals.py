@@ -71,6 +71,7 @@ def make_originals(folder: Path) -> None:
     for method, seed in (("dae", 0), ("dae", 1), ("gae", 0)):
         write_run(finished, method=method, seed=seed, episodes=[(float(i % 3), 30 * i + 1) for i in range(30)])
     shutil.copytree(finished, runs)
+    assert main(["archive", str(finished), "--out", str(folder / "archived")]) == 0
     shutil.copytree(folder / "cartpole" / "run", runs / "stopped")
     assert main(["synthetic", "--seeds", "1", *SYNTHETIC, "--out", str(folder / "synthetic")]) == 0
     for seed in range(2):

@@ -284,6 +284,14 @@ READERS = {
             announces="left out: ",
         ),
         Reader(
+            "report-archived",
+            "archived",
+            report,
+            {"**/config.json": 1, "**/status.json": 1, "**/scores.json": 4},
+            10,
+            announces="left out: ",
+        ),
+        Reader(
             "synthetic",
             "synthetic",
             synthetic,

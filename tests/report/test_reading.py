@@ -14,8 +14,8 @@ import pytest
 
 from dae.errors import UserError
 from dae.report.cells import differences, make_cells
-from dae.report.reading import LeftOut, Result, bin_scores, read_result, read_results
-from dae.runs import Episodes, RunFolder, find_runs, read_episodes
+from dae.report.reading import LeftOut, Result, read_result, read_results
+from dae.runs import Digest, Episodes, RunFolder, find_runs, read_episodes
 from tests.report.folders import write_run
 
 
@@ -23,7 +23,7 @@ def test_a_run_is_reduced_to_its_scores(tmp_path: Path) -> None:
     episodes = [(float(i), 10 * i + 1) for i in range(150)]
     run = read_result(RunFolder(write_run(tmp_path, episodes=episodes, frames=2000)))
     assert isinstance(run, Result)
-    assert (run.overall, run.last, run.episodes) == (74.5, 99.5, 150)
+    assert (run.overall, run.last, run.digest.episodes) == (74.5, 99.5, 150)
     settings = run.settings
     assert (settings.env, settings.advantage, settings.network, settings.seed, settings.frames) == (
         "MinAtar/Breakout-v1",
@@ -37,13 +37,15 @@ def test_a_run_is_reduced_to_its_scores(tmp_path: Path) -> None:
 def test_scores_are_binned_by_the_frame_in_which_an_episode_ended() -> None:
     frames = np.array([1, 10, 11, 1000, 1500])  # bins of 10 frames: 1 to 10 is the first, and what comes late the last
     scores = np.array([1.0, 2.0, 5.0, 7.0, 9.0])
-    curve = bin_scores(Episodes(scores, frames, scores, frames), 1000)
+    curve = Digest.of(Episodes(scores, frames, scores, frames), 1000).curve("frames")
     assert curve[[0, 1, 99]].tolist() == [1.5, 5.0, 8.0]
     assert np.isnan(curve[2:99]).all()
+    seconds = Digest.of(Episodes(scores, frames, np.array([0.5, 1, 3, 4, 8]), frames), 1000).seconds
+    assert (seconds[0], seconds[1], seconds[2], seconds[99]) == (1, 3, None, 8), "of the last episode in each"
     lengths = np.array([5, 10, 20, 960, 900])  # ended after 5, 15, 35, 995 and 1895 frames of completed episodes
-    curve = bin_scores(Episodes(scores, lengths, scores, frames), 1000, "episodes")
+    curve = Digest.of(Episodes(scores, lengths, scores, frames), 1000).curve("episodes")
     assert curve[[0, 1, 3, 99]].tolist() == [1.0, 2.0, 5.0, 8.0]
-    curve = bin_scores(Episodes(scores, lengths, scores, frames), 4000, "episodes", frames_per_step=4)
+    curve = Digest.of(Episodes(scores, lengths, scores, frames), 4000, frames_per_step=4).curve("episodes")
     assert curve[[0, 1, 3, 99]].tolist() == [1.0, 2.0, 5.0, 8.0], "lengths are in steps of the agent"
 
 

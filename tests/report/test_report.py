@@ -349,7 +349,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["report", "empty"], "dae: no finished run to report on among 0 folders; let `dae train` finish some"),
+        (["report", "empty"], "dae: no finished run among 0 folders; let `dae train` finish some"),
         (["report", "stopped"], "seed-0: stopped after 1,000 of 1,000 frames"),
         (["report", "none"], "dae: there is no folder none; name the folder that runs are kept in"),
     ],

@@ -45,6 +45,7 @@ class Run:
 
     @cached_property
     def _checkpoint(self) -> Checkpoint:
+        self.folder.require_whole()
         checkpoint = (self.folder.best if self.best else self.folder.checkpoints).newest(announce)
         if checkpoint is None and self.best:
             raise UserError(f"{self.folder.path} has no best agent: nothing was evaluated; train with --eval-every")

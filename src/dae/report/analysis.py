@@ -1,19 +1,16 @@
 """Everything that a report says, before it is written."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dae.errors import UserError
 from dae.paper import ABLATION, ABLATION_REFERENCE, REFERENCE
 from dae.report.cells import Cells, make_cells
 from dae.report.comparing import Comparison, comparisons
 from dae.report.departures import banner
 from dae.report.normalising import Normalised, normalise
-from dae.report.reading import Axis, LeftOut, Result
+from dae.report.reading import KINDS, LeftOut, Result, count_left_out, require_some
 from dae.report.text import plural
-
-KINDS = ("unfinished", "torn", "foreign", "duplicate", "unreadable", "without a score")
+from dae.runs import Axis
 
 
 @dataclass(frozen=True)
@@ -33,9 +30,7 @@ class Analysis:
         text = f"{plural(shown, 'run')} in {plural(len(self.cells), 'group')} of seeds"
         if beside:
             text += f", {beside:,} more with other settings beside them"
-        kinds = Counter(left.kind for left in self.left_out)
-        left_out = ", ".join(f"{kinds[kind]:,} {kind}" for kind in KINDS if kinds[kind])
-        return text + (f"; left out: {left_out}" if left_out else "; no folder left out")
+        return f"{text}; {count_left_out(self.left_out)}"
 
     @property
     def departures(self) -> list[str]:
@@ -56,12 +51,7 @@ def analyse(records: Sequence[Result | LeftOut]) -> Analysis:
     left_out = [record for record in records if isinstance(record, LeftOut)]
     cells, duplicates = make_cells(record for record in records if isinstance(record, Result))
     left_out = sorted([*left_out, *duplicates], key=lambda left: (KINDS.index(left.kind), left.path))
-    if not len(cells):
-        why = f"; the first: {left_out[0].path}: {left_out[0].reason}" if left_out else ""
-        raise UserError(
-            f"no finished run to report on among {plural(len(records), 'folder')}{why}; let `dae train` finish some, "
-            "or name another folder"
-        )
+    require_some(records)
     references = {domain: [REFERENCE] for domain in cells.values("domain")}
     for domain, of_domain in references.items():
         if set(ABLATION[1:]) & set(cells.where(domain=domain).values("method")):

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from dae.catalog import describe, rank_of
 from dae.envs import families
 from dae.paper import Score
-from dae.report.reading import Axis, LeftOut, Result
+from dae.report.reading import LeftOut, Result
 from dae.report.statistics import mean_and_error
 from dae.report.text import order, plural, span
-from dae.runs import RunSettings
+from dae.runs import Axis, RunSettings
 from dae.runs.settings import SETTING_NAMES, WITHOUT_EFFECT
 from dae.text import count_text
 

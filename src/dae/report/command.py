@@ -7,9 +7,9 @@ from typing import Annotated
 import tyro
 
 from dae.report.analysis import analyse
-from dae.report.reading import Axis, LeftOut, read_results
+from dae.report.reading import LeftOut, read_results
 from dae.report.writing import write_report
-from dae.runs import find_runs
+from dae.runs import Axis, find_runs
 from dae.terminal.progress import WorkProgress
 
 

@@ -9,9 +9,10 @@ from dae.pictures import count_axis, draw_band, legend_below, look_of, new_figur
 from dae.report.cells import Cell, Cells
 from dae.report.comparing import Comparison
 from dae.report.normalising import Group, Normalised, stacked
-from dae.report.reading import AXIS_LABELS, BINS
+from dae.report.reading import AXIS_LABELS
 from dae.report.statistics import Numbers, mean_and_error, performance_profile
 from dae.report.text import domain_name, method_name
+from dae.runs import BINS
 from dae.runs.episodes import fill
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dae.paper import ABLATION, ABLATION_REFERENCE, REFERENCE
 from dae.report.cells import Cell, Cells, differences
-from dae.report.reading import Axis
 from dae.report.statistics import Estimate, interquartile_mean_interval, mean_and_error
 from dae.report.text import listed, method_name, plural
+from dae.runs import Axis
 from dae.runs.episodes import fill
 from dae.text import count_text
 

@@ -3,21 +3,19 @@
 import multiprocessing
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dae.errors import UserError, one_line
-from dae.runs import Episodes, Provenance, RunFolder, RunSettings, State
+from dae.report.text import plural
+from dae.runs import Axis, Digest, Provenance, RunFolder, RunSettings, State
 
-BINS = 100  # of the learning curve: each is 1 % of the frames, as the normalisation uses too
-# What curves are drawn against: all frames until an episode ended, or those of the episodes that had ended by then.
-Axis = Literal["frames", "episodes"]
 AXIS_LABELS: dict[Axis, str] = {"frames": "frames", "episodes": "frames of completed episodes"}
 _WORTH_PROCESSES = 64  # runs; starting processes takes as long as reading some
 
@@ -29,11 +27,21 @@ class Result:
     path: str
     settings: RunSettings
     made_with: Provenance
-    episodes: int
-    overall: float
-    last: float
-    curve: NDArray[np.float64]  # (BINS,): mean score of the episodes that ended in each bin, NaN where none did
+    digest: Digest
     axis: Axis = "frames"
+
+    @property
+    def overall(self) -> float:
+        return self.digest.overall
+
+    @property
+    def last(self) -> float:
+        return self.digest.last
+
+    @cached_property
+    def curve(self) -> NDArray[np.float64]:
+        """Mean score of the episodes that ended in each bin, NaN where none did."""
+        return self.digest.curve(self.axis)
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,31 @@ class LeftOut:
     """A folder that does not count, and why."""
 
     path: str
-    kind: str  # unfinished, torn, foreign, duplicate, unreadable, or without a score
+    kind: str  # one of KINDS
     reason: str
+
+
+KINDS = ("unfinished", "torn", "foreign", "duplicate", "unreadable", "without a score")
+
+
+def count_left_out(left_out: Sequence[LeftOut]) -> str:
+    """Say how many folders do not count: "left out: 1 unfinished, 2 torn"."""
+    kinds = Counter(left.kind for left in left_out)
+    told = ", ".join(f"{kinds[kind]:,} {kind}" for kind in KINDS if kinds[kind])
+    return f"left out: {told}" if told else "no folder left out"
+
+
+def require_some(records: "Sequence[Result | LeftOut]") -> None:
+    """Refuse folders of which none counts."""
+    if any(isinstance(record, Result) for record in records):
+        return
+    left_out = [record for record in records if isinstance(record, LeftOut)]
+    first = min(left_out, key=lambda left: (KINDS.index(left.kind), left.path), default=None)
+    why = f"; the first: {first.path}: {first.reason}" if first else ""
+    raise UserError(
+        f"no finished run among {plural(len(records), 'folder')}{why}; let `dae train` finish some, "
+        "or name another folder"
+    )
 
 
 def read_results(
@@ -93,24 +124,9 @@ def _read_result(folder: RunFolder, axis: Axis) -> Result | LeftOut:
         so_far = f" after {status.frames:,} of {settings.frames:,} frames" if status.frames else ""
         return LeftOut(path, "unfinished", f"{status.state}{so_far}")
     try:
-        episodes = folder.read_all_episodes()
+        digest = folder.read_digest(settings)
     except UserError as problem:
         return LeftOut(path, "torn", str(problem))
-    if not len(episodes):
+    if digest is None:
         return LeftOut(path, "without a score", "no episode has ended")
-    return Result(
-        path=path,
-        settings=settings,
-        made_with=made_with,
-        episodes=len(episodes),
-        overall=episodes.overall,
-        last=episodes.last,
-        curve=bin_scores(episodes, settings.frames, axis, settings.family.frames_per_step),
-        axis=axis,
-    )
-
-
-def bin_scores(episodes: Episodes, budget: int, axis: Axis = "frames", frames_per_step: int = 1) -> NDArray[np.float64]:
-    """Return the mean score of the episodes that ended in each 1 % of the budget, NaN where none did."""
-    ended = None if axis == "frames" else episodes.lengths.cumsum() * frames_per_step
-    return episodes.mean_scores(BINS, budget, ended)
+    return Result(path, settings, made_with, digest, axis)

@@ -1,6 +1,7 @@
 """One folder for each training run: its settings, scores, checkpoints and status. No agent code, no plotting."""
 
 from dae.runs.checkpoints import Checkpoint as Checkpoint, Checkpoints as Checkpoints
+from dae.runs.digest import BINS as BINS, Axis as Axis, Digest as Digest
 from dae.runs.episodes import Episodes as Episodes, read_episodes as read_episodes
 from dae.runs.folder import (
     RunConfig as RunConfig,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dae.errors import UserError
 from dae.runs.tables import AppendedTable, Columns, read_table
 
-_LARGEST_SCORE = 1e150  # the squares of larger ones are no numbers
+LARGEST_SCORE = 1e150  # the squares of larger ones are no numbers
 _COLUMNS = ("r", "l", "t", "frames")  # score, length, seconds, frames
 
 
@@ -98,7 +98,7 @@ def _require_possible(path: Path, columns: Columns) -> None:
     if (
         not possible
         or not (columns["t"] >= 0).all()
-        or not (np.abs(columns["r"]) <= _LARGEST_SCORE).all()
+        or not (np.abs(columns["r"]) <= LARGEST_SCORE).all()
         or not all(np.isfinite(column).all() for column in columns.values())
     ):
         raise UserError(f"{path} is damaged: it has numbers that no episode can have")

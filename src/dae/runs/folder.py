@@ -15,6 +15,7 @@ from dae.errors import InvalidValue, UserError, one_line
 from dae.files import read_file, replace_atomically
 from dae.rules import NATURAL, require
 from dae.runs.checkpoints import Checkpoints
+from dae.runs.digest import Digest, read_digest
 from dae.runs.episodes import Episodes, read_episodes
 from dae.runs.evaluations import Evaluations, read_evaluations
 from dae.runs.lock import FolderLock
@@ -45,6 +46,7 @@ class RunFolder:
         self.config = path / "config.json"
         self.status = path / "status.json"
         self.monitor = path / "monitor.csv"
+        self.digest = path / "scores.json"  # in place of the monitor, where a run was archived
         self.evaluations = path / "evaluations.csv"
         self.best = Checkpoints(path / "best")  # the agent with the best evaluation
         self.tensorboard = path / "tensorboard"
@@ -103,6 +105,7 @@ class RunFolder:
         return status
 
     def read_episodes(self) -> Episodes:
+        self.require_whole()
         return read_episodes(self.monitor)
 
     def read_evaluations(self) -> Evaluations:
@@ -111,10 +114,32 @@ class RunFolder:
     def read_all_episodes(self) -> Episodes:
         """Return the episodes of a finished run; it has written all of them, so that a cut in the file is damage."""
         episodes = read_episodes(self.monitor, whole=True)
-        expected = self.read_status().episodes
-        if expected is not None and expected != len(episodes):
-            raise UserError(f"its monitor.csv has {plural(len(episodes), 'episode')}, its status.json {expected:,}")
+        self._require_all(len(episodes), self.monitor)
         return episodes
+
+    def _require_all(self, episodes: int, file: Path) -> None:
+        expected = self.read_status().episodes
+        if expected is not None and expected != episodes:
+            raise UserError(f"its {file.name} has {plural(episodes, 'episode')}, its status.json {expected:,}")
+
+    @property
+    def is_archived(self) -> bool:
+        """Say whether only a digest of the episodes is left."""
+        return os.path.lexists(self.digest) and not os.path.lexists(self.monitor)
+
+    def require_whole(self) -> None:
+        """Refuse a run that was archived."""
+        if self.is_archived:
+            raise UserError(f"{self.path} is an archive of a run: it has scores and settings, no episodes and no agent")
+
+    def read_digest(self, settings: RunSettings) -> Digest | None:
+        """Return the scores of a finished run in short, None if it has none."""
+        if self.is_archived:
+            digest = read_digest(self.digest)
+            self._require_all(digest.episodes, self.digest)
+            return digest
+        episodes = self.read_all_episodes()
+        return Digest.of(episodes, settings.frames, settings.family.frames_per_step) if len(episodes) else None
 
     def make(self) -> None:
         """Make the folder, if it is not there."""
