@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import tyro
 
 from dae.catalog import estimator_names
-from dae.envs import SB3_PRESET, families, full_id, import_module_of, network_names, preset_names
+from dae.envs import SB3_PRESET, Family, families, full_id, import_module_of, network_names, preset_names
 from dae.errors import UserError, nearest
 from dae.experiments.config import TrainConfig
 from dae.experiments.sweep.grid import combinations, tag_of
@@ -82,6 +82,19 @@ def _classic() -> tuple[Grid, ...]:
     return tuple(grids)
 
 
+def _laptop(family: Family, games: tuple[str, ...]) -> tuple[Grid, ...]:
+    """Return what tells how long it takes to play well: short runs, the paper's, and Stable-Baselines3's own PPO.
+
+    With 8 actors, the paper's settings of GAE are those of rl-zoo for Atari, which the paper took them from.
+    """
+    zoo = ("implementation=sb3", "actors=8", f"frames={family.preset('quick')['frames']}", "finishing=no")
+    return (
+        Grid(games, preset="quick", seeds=2, folder="quick"),
+        Grid(games, advantages=("gae",), seeds=2, settings=zoo, folder="sb3"),
+        Grid(games, advantages=("dae",), seeds=1, folder="paper"),
+    )
+
+
 def suites() -> dict[str, Suite]:
     """Return the sweeps that have a name: the paper's experiments, with its numbers of seeds, and smaller ones."""
     papers = {family.name: (family, family.protocol) for family in families() if family.protocol}
@@ -93,6 +106,11 @@ def suites() -> dict[str, Suite]:
         },
         "ablation": Suite((Grid(games, advantages=(*ABLATION, REFERENCE), seeds=seeds),)),
         "classic": Suite(_classic(), "dae.experiments.classic:summarise", _COMPARED_IN_CLASSIC),
+        "laptop": Suite(
+            _laptop(papers["minatar"][0], games),
+            "dae.experiments.laptop:summarise",
+            ("advantages", "preset", "actors", "implementation"),
+        ),
         # Small enough to see in minutes that everything works.
         "smoke": Suite((Grid(games[:2], seeds=2, preset="quick", settings=("frames=20K", "actors=16")),)),
     }
@@ -103,7 +121,7 @@ class _Swept:
     """What is trained."""
 
     suite: Annotated[str, tyro.conf.Positional, one_of(suites()), optional_words(choice(suites()))] = ""
-    """The paper's experiments, by family; its ablation; small problems (classic); a quick test (smoke); or --envs."""
+    """The paper's experiments; its ablation; small problems (classic); time to a score (laptop); a test (smoke)."""
     envs: Annotated[tuple[str, ...], optional_words("ENV ...")] = ruled((), EACH_ONCE)
     """Environments, in place of the suite's."""
     advantages: Annotated[

@@ -1,0 +1,142 @@
+"""What `dae sweep laptop` shows: how long it takes until an agent plays well, by preset, beside Stable-Baselines3."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dae.catalog import colour_of
+from dae.envs import family_of
+from dae.files import write_atomically
+from dae.pictures import new_figure, save_figure, score_axis
+from dae.runs import Digest, RunFolder, RunSettings
+from dae.runs.evaluations import standard_error
+from dae.text import plural, short_number, with_error
+
+QUICK, GAE, PAPER, THEIRS = "quick, DAE", "quick, GAE", "paper, DAE", "Stable-Baselines3"
+_LINES: dict[str, dict[str, Any]] = {
+    QUICK: {"color": colour_of("dae").light, "lw": 1.8},
+    GAE: {"color": colour_of("gae").light, "lw": 1.4},
+    PAPER: {"color": colour_of("dae").light, "lw": 1.2, "ls": ":"},
+    THEIRS: {"color": "#333333", "lw": 1.4, "ls": "--"},
+}
+TARGETS = (0.5, 0.9)  # shares of the score with which `quick` ends
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Mean scores of a run's episodes, by hundredths of its frames, and the minutes that had passed by then."""
+
+    minutes: Floats
+    scores: Floats
+
+    @staticmethod
+    def of(digest: Digest) -> "Curve":
+        scores, seconds = (np.array(column, float) for column in (digest.scores, digest.seconds))
+        known = ~np.isnan(scores)
+        return Curve(seconds[known] / 60, scores[known])
+
+    def minutes_to(self, score: float) -> float:
+        """Return when the mean of a hundredth was as high for the first time, infinity if never."""
+        reached = np.flatnonzero(self.scores >= score)
+        return float(self.minutes[reached[0]]) if len(reached) else float("inf")
+
+
+Curves = dict[str, dict[str, list[Curve]]]  # by game, then by method
+
+
+def method_of(settings: RunSettings) -> str:
+    """Return which of the compared methods a run belongs to."""
+    if settings.implementation == "sb3":
+        return THEIRS
+    if settings.preset == "paper":
+        return PAPER
+    return GAE if settings.advantage == "gae" else QUICK
+
+
+def read_curves(folders: Iterable[RunFolder]) -> Curves:
+    """Read the runs of a sweep; those without an episode are not in it."""
+    found: dict[str, dict[str, list[Curve]]] = {}
+    for folder in folders:
+        settings = folder.read_config().settings
+        digest = folder.read_digest(settings)
+        methods = found.setdefault(settings.env, {})
+        if digest is not None:
+            methods.setdefault(method_of(settings), []).append(Curve.of(digest))
+    return dict(sorted(found.items()))
+
+
+def targets(curves: dict[str, list[Curve]]) -> list[float]:
+    """Return the scores to be reached in a game: shares of what `quick` gains, in the mean over its seeds."""
+    ends = np.mean([curve.scores[-1] for curve in curves[QUICK]])
+    start = np.mean([curve.scores[0] for curve in curves[QUICK]])
+    return [float(start + share * (ends - start)) for share in TARGETS]
+
+
+def summarise(out: Path, folders: Iterable[RunFolder]) -> str:
+    """Write table and figure of a finished sweep beside its runs; return what they show."""
+    curves = {env: methods for env, methods in read_curves(folders).items() if QUICK in methods}
+    if not curves:
+        return "no episode has ended in runs of the preset quick: nothing is compared"
+    table = describe(curves)
+    write_atomically(out / "laptop.md", table.encode())
+    draw(curves, out / "laptop.png", out / "laptop.svg")
+    return f"{table}\n{out / 'laptop.md'}, {out / 'laptop.png'}"
+
+
+def describe(curves: Curves) -> str:
+    """Return the minutes to each score."""
+    names = [name for name in _LINES if any(name in methods for methods in curves.values())]
+    lines = ["| Game | score | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    for env, methods in curves.items():
+        for target in targets(methods):
+            cells = [_minutes(methods.get(name, []), target) for name in names]
+            lines.append(f"| {_game(env)} | {short_number(round(target, 1))} | " + " | ".join(cells) + " |")
+    shares = " and ".join(f"{share:.0%}" for share in TARGETS)
+    lines += [
+        "",
+        "Minutes until the mean score of a hundredth of the frames was as high, ± standard error over seeds. The "
+        f"scores are {shares} of the way from the first to the last hundredth of the preset quick (DAE).",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _minutes(curves: list[Curve], target: float) -> str:
+    if not curves:
+        return ""
+    minutes = np.array([curve.minutes_to(target) for curve in curves])
+    if np.isfinite(minutes).all():
+        return with_error(float(minutes.mean()), standard_error(minutes), 1)
+    longest = max(curve.minutes[-1] for curve in curves)
+    missed = int((~np.isfinite(minutes)).sum())
+    which = "" if missed == len(curves) else f"; {missed} of {plural(len(curves), 'seed')}"
+    return f"not in {longest:.0f}{which}"
+
+
+def _game(env: str) -> str:
+    return family_of(env).paper_name(env) or env
+
+
+def draw(curves: Curves, *paths: Path) -> None:
+    """Draw scores against minutes, one panel for each game, a thin line for each run."""
+    figure, panels = new_figure(3.0 * len(curves), 3.0, columns=len(curves))
+    for place, (axes, (env, methods)) in enumerate(zip(panels, curves.items(), strict=True)):
+        for name, line in _LINES.items():
+            for number, curve in enumerate(methods.get(name, [])):
+                axes.plot(curve.minutes, curve.scores, label=name if not number else None, **line)
+        end = max(curve.minutes[-1] for curve in methods[QUICK])
+        axes.set_xlim(0, 1.5 * end)
+        shown = [c.scores[c.minutes <= 1.5 * end] for runs in methods.values() for c in runs]
+        axes.set_ylim(0, 1.08 * max(float(scores.max()) for scores in shown if len(scores)))
+        axes.set_title(_game(env), fontsize=10)
+        axes.set_xlabel("minutes", fontsize=8)
+        score_axis(axes, "" if place else "score")
+    handles = {label: line for axes in panels for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    save_figure(figure, *paths)
