@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dae.report import figures
+from dae.report.agreement import agreement_table
 from dae.report.analysis import Analysis
 from dae.report.cells import Cells
 from dae.report.departures import behind_the_numbers
@@ -89,6 +90,15 @@ def scores(analysis: Analysis, domain: str) -> Iterator[Block]:
             notes=last.notes,
             files=[score_table(inside, domain, network)],
         )
+
+
+def agreement(analysis: Analysis, domain: str) -> Iterator[Block]:
+    """How far from the paper's scores, for runs of the paper's size."""
+    networks = analysis.cells.where(domain=domain).values("network")
+    tables = [agreement_table(analysis.cells, domain, network) for network in networks]
+    found = [table for table in tables if table]
+    if found:
+        yield Block("Agreement with the paper", tables=found)
 
 
 def curves(analysis: Analysis, domain: str) -> Iterator[Block]:
@@ -209,6 +219,7 @@ def known_differences(analysis: Analysis, domain: str) -> Iterator[Block]:
 
 OF_A_DOMAIN: tuple[Callable[[Analysis, str], Iterable[Block]], ...] = (
     scores,
+    agreement,
     curves,
     normalised_curves,
     robust_statistics,

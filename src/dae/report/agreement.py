@@ -1,0 +1,62 @@
+"""How far our scores are from the paper's, where the runs are the paper's."""
+
+import math
+from typing import Any
+
+from dae.envs import families
+from dae.paper import Score, paper_scores
+from dae.report.cells import Cell, Cells
+from dae.report.departures import repeats_the_paper
+from dae.report.score_tables import anchor, short_names
+from dae.report.tables import Entry, Table
+from dae.report.text import METRICS, domain_name, method_name, number, slug
+
+LARGE = 2.0  # standard errors: one in twenty differences is as large by chance
+
+
+def agreement_table(cells: Cells, domain: str, network: str) -> Table | None:
+    """Return the differences from the paper in standard errors; None if no runs have the paper's size and settings."""
+    printed = {method for d, n, _, _, method in paper_scores() if (d, n) == (domain, network)}
+    alike = (c for c in cells.where(domain=domain, network=network) if repeats_the_paper(c) and c.key.method in printed)
+    inside = Cells(alike)
+    if not len(inside):
+        return None
+    (seeds,) = (family.protocol.seeds for family in families() if family.name == domain and family.protocol)
+    names, methods = short_names(inside.values("env")), inside.values("method")
+    rows, data = [], []
+    for env, name in names.items():
+        row = [Entry(name)]
+        for metric in METRICS:
+            for method in methods:
+                cell = inside.get(domain, env, network, method)
+                paper = paper_scores()[domain, network, name, metric, method]
+                away = difference(cell, metric, paper, seeds) if cell else math.nan
+                text = "–" if math.isnan(away) else f"{away:+.1f}"
+                row.append(Entry(text, strong=abs(away) > LARGE, link=anchor(cell) if cell else ""))
+                if cell:
+                    data.append(_data(cell, metric, away))
+        rows.append(row)
+    columns = [("", "Environment"), *((METRICS[metric], method_name(m)) for metric in METRICS for m in methods)]
+    caption = f"{domain_name(domain)}, {network} network: differences from the paper's scores, in standard errors"
+    note = (
+        f"Ours − paper's, divided by σ·√(1/n + 1/{seeds}): n is the number of our seeds, and σ the standard deviation "
+        f"of a run in the paper, its printed standard error × √{seeds}. Runs that are draws from the same distribution "
+        "are within ± 1 in two cases of three and within ± 2 in 19 of 20. Errors are printed with one decimal, so "
+        "that where they are small this is rough."
+    )
+    return Table(f"agreement-{domain}-{slug(network)}", caption, columns, rows, data, [note])
+
+
+def difference(cell: Cell, metric: str, paper: Score, seeds: int) -> float:
+    """Return how far our mean is from the paper's, in standard errors of the difference; NaN if those are unknown.
+
+    The spread of runs is the paper's, so that one seed of ours is enough.
+    """
+    spread = paper.error * math.sqrt(seeds)
+    if not spread:  # the printed error is 0.0
+        return math.nan
+    return (cell.ours[metric].mean - paper.mean) / (spread * math.sqrt(1 / len(cell.runs) + 1 / seeds))
+
+
+def _data(cell: Cell, metric: str, away: float) -> dict[str, Any]:
+    return {**cell.key._asdict(), "metric": metric, "seeds": len(cell.runs), "standard_errors": number(away)}
