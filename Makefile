@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 # Tests of one file stay together: they share what is costly to make.
 ON_ALL_CORES := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: help train test test-all fuzz check format bench clean
+.PHONY: help train test test-all fuzz check format bench results clean
 
 help:
 	@echo "make train     train an agent on MinAtar Breakout, in minutes; again: continue it"
@@ -15,6 +15,7 @@ help:
 	@echo "make check     formatting, lint and types"
 	@echo "make format    apply formatting and safe lint fixes"
 	@echo "make bench     measure speed"
+	@echo "make results   reports of the committed runs in results/, made anew"
 	@echo "make clean     remove .venv and caches"
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -46,6 +47,10 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
+
+# The reports of the committed runs; documents that quote their tables are checked by `make test`.
+results: $(INSTALLED)
+	for group in results/*; do if [ -d $$group ]; then $(BIN)/dae report $$group --out $$group/report || exit 1; fi; done
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

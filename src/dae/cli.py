@@ -78,7 +78,7 @@ COMMANDS = {
         "dae.report.command:report",
     ),
     "archive": Command(
-        "Keep finished runs in short: small files that reports read.",
+        "Write compact copies of finished runs, which reports can read.",
         "dae.report.archive:ArchiveConfig",
         "dae.report.archive:archive",
     ),

@@ -1,5 +1,6 @@
 """`dae sweep laptop`: what it compares, and how it counts minutes."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,14 @@ from dae.experiments.laptop import PAPER, QUICK, THEIRS, Curve, describe, method
 from dae.experiments.sweep.config import SweepConfig, planned_runs
 from dae.runs import BINS, Digest, Episodes
 from tests.report.folders import write_files
+
+OTHERS = [
+    ["--advantages", "gae"],
+    ["--networks", "wide"],
+    ["--preset", "quick"],
+    ["--settings", "actors=4"],
+    ["--grid", "frames=1K,2K"],
+]
 
 
 def curve(*scores: float, minutes: float = 10) -> Curve:
@@ -39,19 +48,27 @@ def test_a_curve_has_the_minutes_after_which_scores_were_played() -> None:
 
 
 def test_the_table_says_when_a_score_was_reached_and_when_it_was_not() -> None:
-    methods = {QUICK: [curve(0, 5, 10), curve(0, 10, 10)], THEIRS: [curve(0, 0, 10), curve(0, 1, 2)]}
+    quick = [curve(0, 2, 5, 7, 10), curve(0, 5, 6, 8, 10)]
+    methods = {QUICK: quick, THEIRS: [curve(0, 0, 0, 0, 10), curve(0, 1, 2, 2, 2)]}
     assert targets(methods) == [5.0, 9.0]
     table = describe({"MinAtar/Breakout-v1": methods})
-    assert "| Breakout | 5 | 5.0 ± 0 | not in 10; 1 of 2 seeds |" in table
-    assert "| Breakout | 9 | 7.5 ± 2.5 | not in 10; 1 of 2 seeds |" in table
-    never = describe({"MinAtar/Breakout-v1": {QUICK: [curve(0, 10)], THEIRS: [curve(0, 1, minutes=30)]}})
-    assert "| 9 | 10.0 | not in 30 |" in never
+    assert "| Breakout | 5 | 3.8 ± 1.2 | 1 of 2 seeds not within 10 |" in table
+    assert "| Breakout | 9 | 10.0 ± 0 | 1 of 2 seeds not within 10 |" in table
+    never = describe({"MinAtar/Breakout-v1": {QUICK: quick[:1], THEIRS: [curve(0, 1, minutes=30)]}})
+    assert "| 9 | 10.0 | not within 30 |" in never
 
 
-@pytest.mark.parametrize("words", [["--advantages", "gae"], ["--preset", "quick"], ["--settings", "actors=4"]], ids=str)
+@pytest.mark.parametrize("scores", [(1.0, 0.5, 1.2, 1.5, 1.9), (0.0, 20.0)], ids=["learns nothing", "too few episodes"])
+def test_a_game_without_a_score_to_reach_is_named(scores: tuple[float, ...]) -> None:
+    table = describe({"MinAtar/Freeway-v1": {QUICK: [curve(*scores)]}})
+    assert "| Freeway" not in table
+    assert "too few episodes end: Freeway." in table
+
+
+@pytest.mark.parametrize("words", OTHERS, ids=str)
 def test_what_it_compares_cannot_be_replaced(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "laptop", *words]) == 2
-    assert "is what the suite 'laptop' compares" in capsys.readouterr().err
+    assert re.search("is what the suite 'laptop' compares|the suite 'laptop' compares other", capsys.readouterr().err)
 
 
 def test_the_command_writes_table_and_figure_of_its_runs_and_of_their_archive(

@@ -146,13 +146,15 @@ def report(folder: Path, rng: random.Random) -> Any:
     """Write a report; its figures only sometimes, because they take most of the time."""
     out = folder.parent / "written"
     drawn = rng.random() < 0.1
-    with contextlib.nullcontext() if drawn else patch("dae.report.writing._draw", lambda *_: _NoFigures()):
+    with contextlib.nullcontext() if drawn else patch("dae.report.writing._draw", lambda *_: NoFigures()):
         command("report", folder, "--out", out)
     content = json.loads((out / "summary.json").read_bytes())
     return json.dumps(content).replace(str(folder), "")
 
 
-class _NoFigures(dict[str, str]):
+class NoFigures(dict[str, str]):
+    """Stands for the figures of a report that are not drawn."""
+
     def __missing__(self, name: str) -> str:
         return "<svg></svg>"
 

@@ -31,7 +31,8 @@ def test_differences_are_measured_by_the_papers_spread(tmp_path: Path) -> None:
     # (7.5 − 6.6) / (0.1 √50 √(1/2 + 1/50)) = 0.9 / 0.5099, and −19.9 / 3.0594 for Last.
     # One seed of DAE on Breakout, Last 844.7 ± 152.3: −827.5 / (152.3 √50 √(1 + 1/50)).
     assert table.columns[1:] == [("Overall", "GAE"), ("Overall", "DAE"), ("Last", "GAE"), ("Last", "DAE")]
-    assert shown == [["Asterix", "+1.8", "–", "-6.5", "–"], ["Breakout", "–", "+0.0", "–", "-0.8"]]
+    assert shown == [["Asterix", "+1.8", "–", "-6.5", "–"], ["Breakout", "–", "+0.0", "–", "-0.8*"]]
+    assert "even a score of 0 would be within" in table.notes[-1]
     assert [entry.strong for entry in table.rows[0][1:]] == [False, False, True, False]
     rows = list(csv.DictReader(table.to_csv().splitlines()))
     assert len(rows) == 4
@@ -63,3 +64,9 @@ def test_an_error_that_was_printed_as_none_tells_nothing(tmp_path: Path) -> None
     table = agreement_table(cells_of(tmp_path), "minatar", "wide")
     assert table is not None
     assert [entry.text for entry in table.rows[0]] == ["Breakout", "–", "-4.2"]
+
+
+@pytest.mark.parametrize(("method", "compared"), [("gae", True), ("dae", False)])
+def test_layers_that_only_the_authors_gae_had(tmp_path: Path, method: str, compared: bool) -> None:
+    write_run(tmp_path, "MinAtar/Asterix-v1", method, extra_mlp=True, **FULL)
+    assert (agreement_table(cells_of(tmp_path), "minatar", "baseline") is not None) == compared

@@ -9,7 +9,7 @@ import pytest
 from dae.cli import main
 from dae.report.reading import LeftOut, Result, read_result
 from dae.runs import BINS, RunFolder
-from tests.report.folders import write_run
+from tests.report.folders import MADE_WITH, write_run
 
 
 def write_runs(root: Path) -> None:
@@ -57,31 +57,53 @@ def test_an_archived_run_is_small_and_says_what_it_says(tmp_path: Path, capsys: 
     assert short.digest == whole.digest
     assert main(["runs", str(tmp_path / "out")]) == 0
     assert "finished" in capsys.readouterr().out
-    for words in (["play"], ["train", "--resume"]):  # there is no agent
+    files = sorted(folder.iterdir())
+    for words in (["play"], ["train", "--resume"], ["train", "--frames", "20M", "--resume"]):  # there is no agent
         assert main([*words, str(folder)]) == 2
         told = capsys.readouterr().err
         assert len(told.splitlines()) == 1
         assert "is an archive of a run" in told
+    assert sorted(folder.iterdir()) == files
 
 
-def test_an_archive_is_brought_up_to_date_and_nothing_else_is_replaced(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first = write_run(tmp_path / "a", seed=0)
-    out = ["--out", str(tmp_path / "out")]
-    assert main(["archive", str(tmp_path / "a"), *out]) == 0
-    write_run(tmp_path / "a", seed=1)
-    assert main(["archive", str(tmp_path / "a"), *out]) == 0
-    assert len(list((tmp_path / "out").rglob("scores.json"))) == 2
-    assert main(["archive", str(tmp_path / "out"), *out]) == 0, "of itself"
-    write_run(tmp_path / "b", seed=0, gamma=0.5)
-    write_run(tmp_path / "c", seed=0)
+def test_an_archive_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = write_run(Path("runs"), seed=0)
+    for _ in range(2):  # the second time the archive lies among the runs
+        assert main(["archive", ".", "--out", "archive"]) == 0
+        assert [str(path.parent) for path in Path("archive").rglob("scores.json")] == [f"archive/{first}"]
+    assert main(["archive", "archive", "--out", "archive"]) == 0, "of itself"
+    config = json.loads((first / "config.json").read_text())
+    config["settings"] |= {"frames": 2000, "extended_from": [1000]}
+    (first / "config.json").write_text(json.dumps(config))
+    write_run(Path("runs"), seed=1)
+    assert main(["archive", ".", "--out", "archive"]) == 0
+    copies = [read_result(RunFolder(path.parent)) for path in sorted(Path("archive").rglob("scores.json"))]
+    assert [copy.settings.frames for copy in copies if isinstance(copy, Result)] == [2000, 1000]
+
+
+@pytest.mark.parametrize("left", [("scores.json",), (".scores.json.x1.json",), ("scores.json", ".config.json.y.json")])
+def test_an_interrupted_archive_is_completed(tmp_path: Path, left: tuple[str, ...]) -> None:
+    source = write_run(tmp_path / "runs")
+    folder = tmp_path / "out" / source.relative_to(tmp_path / "runs")
+    folder.mkdir(parents=True)
+    for name in left:
+        (folder / name).write_text("{")
+    assert main(["archive", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]) == 0
+    assert isinstance(read_result(RunFolder(folder)), Result)
+
+
+def test_nothing_of_others_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, changed in (("a", {}), ("b", {"gamma": 0.5}), ("c", {}), ("d", {"made_with": MADE_WITH | {"cpus": 9}})):
+        write_run(tmp_path / name, seed=0, **changed)
+    assert main(["archive", str(tmp_path / "a"), "--out", str(tmp_path / "out")]) == 0
     capsys.readouterr()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
     for words, rule in (
-        (["b", "--out", "out"], "is in use for something else"),
-        (["c", "--out", "a"], "is in use for something else"),
-        (["a", "c", "--out", "new"], "would be the same folder"),
+        (["b", "--out", "out"], "is the archive of another run than"),
+        (["d", "--out", "out"], "is the archive of another run than"),
+        (["c", "--out", "a"], "is not a file of an archive"),
+        (["a", "c", "--out", "new"], "archive them one after the other"),
     ):
         paths = [word if word.startswith("-") else str(tmp_path / word) for word in words]
         assert main(["archive", *paths]) == 2
@@ -89,7 +111,6 @@ def test_an_archive_is_brought_up_to_date_and_nothing_else_is_replaced(
         assert rule in told
         assert len(told.splitlines()) == 1
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
-    assert first.exists()
 
 
 def test_nothing_to_archive_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +129,7 @@ def test_nothing_to_archive_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
         ({"scores": [1.0] * (BINS - 1)}, "numbers that no run can have"),
         ({"scores": [None] * BINS}, "numbers that no run can have"),
         ({"seconds": [-1.0] * BINS}, "numbers that no run can have"),
+        ({"seconds": [1.0] * BINS}, "numbers that no run can have"),  # also where no episode has ended
         ({"last": "high"}, "is damaged"),
     ],
 )

@@ -23,7 +23,8 @@ _LINES: dict[str, dict[str, Any]] = {
     PAPER: {"color": colour_of("dae").light, "lw": 1.2, "ls": ":"},
     THEIRS: {"color": "#333333", "lw": 1.4, "ls": "--"},
 }
-TARGETS = (0.5, 0.9)  # shares of the score with which `quick` ends
+TARGETS = (0.5, 0.9)  # shares of what `quick` gains
+_FEWEST_PARTS = 5  # hundredths of the frames in which episodes end
 
 Floats = NDArray[np.float64]
 
@@ -37,9 +38,9 @@ class Curve:
 
     @staticmethod
     def of(digest: Digest) -> "Curve":
-        scores, seconds = (np.array(column, float) for column in (digest.scores, digest.seconds))
+        scores = digest.curve("frames")
         known = ~np.isnan(scores)
-        return Curve(seconds[known] / 60, scores[known])
+        return Curve(np.array(digest.seconds, float)[known] / 60, scores[known])
 
     def minutes_to(self, score: float) -> float:
         """Return when the mean of a hundredth was as high for the first time, infinity if never."""
@@ -61,7 +62,7 @@ def method_of(settings: RunSettings) -> str:
 
 def read_curves(folders: Iterable[RunFolder]) -> Curves:
     """Read the runs of a sweep; those without an episode are not in it."""
-    found: dict[str, dict[str, list[Curve]]] = {}
+    found: Curves = {}
     for folder in folders:
         settings = folder.read_config().settings
         digest = folder.read_digest(settings)
@@ -72,10 +73,14 @@ def read_curves(folders: Iterable[RunFolder]) -> Curves:
 
 
 def targets(curves: dict[str, list[Curve]]) -> list[float]:
-    """Return the scores to be reached in a game: shares of what `quick` gains, in the mean over its seeds."""
-    ends = np.mean([curve.scores[-1] for curve in curves[QUICK]])
-    start = np.mean([curve.scores[0] for curve in curves[QUICK]])
-    return [float(start + share * (ends - start)) for share in TARGETS]
+    """Return the scores to be reached in a game: shares of what `quick` gains, in the mean over its seeds.
+
+    There are none where it gains less than it began with, or where too few episodes end to tell when.
+    """
+    start, end = (float(np.mean([curve.scores[place] for curve in curves[QUICK]])) for place in (0, -1))
+    if end - start <= abs(start) or min(len(curve.scores) for curve in curves[QUICK]) < _FEWEST_PARTS:
+        return []
+    return [start + share * (end - start) for share in TARGETS]
 
 
 def summarise(out: Path, folders: Iterable[RunFolder]) -> str:
@@ -93,18 +98,25 @@ def describe(curves: Curves) -> str:
     """Return the minutes to each score."""
     names = [name for name in _LINES if any(name in methods for methods in curves.values())]
     lines = ["| Game | score | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    nothing = []
     for env, methods in curves.items():
-        for target in targets(methods):
+        scores = targets(methods)
+        nothing += [] if scores else [_game(env)]
+        for target in scores:
             cells = [_minutes(methods.get(name, []), target) for name in names]
             lines.append(f"| {_game(env)} | {short_number(round(target, 1))} | " + " | ".join(cells) + " |")
     shares = " and ".join(f"{share:.0%}" for share in TARGETS)
     lines += [
         "",
-        "Minutes until the mean score of a hundredth of the frames was as high, ± standard error over seeds. The "
-        f"scores are {shares} of the way from the first to the last hundredth of the preset quick (DAE).",
-        "",
+        "Minutes until the mean score of the episodes in a hundredth of the frames was as high, ± standard error over "
+        f"seeds; runs at the same time share the cores, one thread each. The scores are {shares} of the way from the "
+        "first to the last hundredth with episodes of the preset quick (DAE).",
     ]
-    return "\n".join(lines)
+    if nothing:
+        lines.append(
+            f"Without a score to reach, because quick learns too little or too few episodes end: {', '.join(nothing)}."
+        )
+    return "\n".join([*lines, ""])
 
 
 def _minutes(curves: list[Curve], target: float) -> str:
@@ -115,8 +127,8 @@ def _minutes(curves: list[Curve], target: float) -> str:
         return with_error(float(minutes.mean()), standard_error(minutes), 1)
     longest = max(curve.minutes[-1] for curve in curves)
     missed = int((~np.isfinite(minutes)).sum())
-    which = "" if missed == len(curves) else f"; {missed} of {plural(len(curves), 'seed')}"
-    return f"not in {longest:.0f}{which}"
+    who = "" if missed == len(curves) else f"{missed} of {plural(len(curves), 'seed')} "
+    return f"{who}not within {longest:.0f}"
 
 
 def _game(env: str) -> str:
@@ -129,11 +141,12 @@ def draw(curves: Curves, *paths: Path) -> None:
     for place, (axes, (env, methods)) in enumerate(zip(panels, curves.items(), strict=True)):
         for name, line in _LINES.items():
             for number, curve in enumerate(methods.get(name, [])):
-                axes.plot(curve.minutes, curve.scores, label=name if not number else None, **line)
-        end = max(curve.minutes[-1] for curve in methods[QUICK])
-        axes.set_xlim(0, 1.5 * end)
-        shown = [c.scores[c.minutes <= 1.5 * end] for runs in methods.values() for c in runs]
-        axes.set_ylim(0, 1.08 * max(float(scores.max()) for scores in shown if len(scores)))
+                dots: dict[str, Any] = {"marker": "o", "ms": 2.5} if len(curve.scores) < _FEWEST_PARTS else {}
+                axes.plot(curve.minutes, curve.scores, label=name if not number else None, **line, **dots)
+        end = 1.5 * max(curve.minutes[-1] for curve in methods[QUICK])
+        axes.set_xlim(0, end)
+        shown = np.concatenate([c.scores[c.minutes <= end] for runs in methods.values() for c in runs])
+        axes.set_ylim(min(0, 1.08 * shown.min()), max(0, 1.08 * shown.max()))
         axes.set_title(_game(env), fontsize=10)
         axes.set_xlabel("minutes", fontsize=8)
         score_axis(axes, "" if place else "score")

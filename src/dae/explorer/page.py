@@ -45,7 +45,7 @@ def render(exploration: Exploration) -> str:
 
 def is_page(content: bytes) -> bool:
     """Say whether a file is a page that `render` made."""
-    return f'<meta name="generator" content="{_GENERATOR}">'.encode() in content
+    return f'<meta name="generator" content="{_GENERATOR}">'.encode() in content[:4096]
 
 
 def script() -> str:

@@ -12,10 +12,15 @@ from dae.report.tables import Entry, Table
 from dae.report.text import METRICS, domain_name, method_name, number, slug
 
 LARGE = 2.0  # standard errors: one in twenty differences is as large by chance
+_ANY = "*"
+_EXPLAINED = f"{_ANY} The paper's runs differ so much that even a score of 0 would be within ± {LARGE:g}."
 
 
 def agreement_table(cells: Cells, domain: str, network: str) -> Table | None:
-    """Return the differences from the paper in standard errors; None if no runs have the paper's size and settings."""
+    """Return the differences from the paper in standard errors, of runs in the score table with its size and settings.
+
+    None if there are no such runs.
+    """
     printed = {method for d, n, _, _, method in paper_scores() if (d, n) == (domain, network)}
     alike = (c for c in cells.where(domain=domain, network=network) if repeats_the_paper(c) and c.key.method in printed)
     inside = Cells(alike)
@@ -32,19 +37,27 @@ def agreement_table(cells: Cells, domain: str, network: str) -> Table | None:
                 paper = paper_scores()[domain, network, name, metric, method]
                 away = difference(cell, metric, paper, seeds) if cell else math.nan
                 text = "–" if math.isnan(away) else f"{away:+.1f}"
+                text += _ANY if cell and is_blind(cell, paper, seeds) else ""
                 row.append(Entry(text, strong=abs(away) > LARGE, link=anchor(cell) if cell else ""))
                 if cell:
                     data.append(_data(cell, metric, away))
         rows.append(row)
     columns = [("", "Environment"), *((METRICS[metric], method_name(m)) for metric in METRICS for m in methods)]
     caption = f"{domain_name(domain)}, {network} network: differences from the paper's scores, in standard errors"
-    note = (
+    notes = [
         f"Ours − paper's, divided by σ·√(1/n + 1/{seeds}): n is the number of our seeds, and σ the standard deviation "
-        f"of a run in the paper, its printed standard error × √{seeds}. Runs that are draws from the same distribution "
-        "are within ± 1 in two cases of three and within ± 2 in 19 of 20. Errors are printed with one decimal, so "
-        "that where they are small this is rough."
-    )
-    return Table(f"agreement-{domain}-{slug(network)}", caption, columns, rows, data, [note])
+        f"of a run in the paper, its printed standard error × √{seeds}. If scores were normal, runs of the same "
+        "distribution would be within ± 1 in two cases of three and within ± 2 in 19 of 20; larger differences are "
+        "bold. Errors are printed with one decimal, so that where they are small this is rough.",
+    ]
+    if any(entry.text.endswith(_ANY) for row in rows for entry in row):
+        notes.append(_EXPLAINED)
+    return Table(f"agreement-{domain}-{slug(network)}", caption, columns, rows, data, notes)
+
+
+def is_blind(cell: Cell, paper: Score, seeds: int) -> bool:
+    """Say whether the paper's runs differ so much that no score would be too low."""
+    return bool(paper.error) and paper.mean > 0 and _in_errors(-paper.mean, cell, paper, seeds) >= -LARGE
 
 
 def difference(cell: Cell, metric: str, paper: Score, seeds: int) -> float:
@@ -52,10 +65,13 @@ def difference(cell: Cell, metric: str, paper: Score, seeds: int) -> float:
 
     The spread of runs is the paper's, so that one seed of ours is enough.
     """
-    spread = paper.error * math.sqrt(seeds)
-    if not spread:  # the printed error is 0.0
+    if not paper.error:  # it is printed as 0.0
         return math.nan
-    return (cell.ours[metric].mean - paper.mean) / (spread * math.sqrt(1 / len(cell.runs) + 1 / seeds))
+    return _in_errors(cell.ours[metric].mean - paper.mean, cell, paper, seeds)
+
+
+def _in_errors(gap: float, cell: Cell, paper: Score, seeds: int) -> float:
+    return gap / (paper.error * math.sqrt(seeds) * math.sqrt(1 / len(cell.runs) + 1 / seeds))
 
 
 def _data(cell: Cell, metric: str, away: float) -> dict[str, Any]:

@@ -98,7 +98,9 @@ def agreement(analysis: Analysis, domain: str) -> Iterator[Block]:
     tables = [agreement_table(analysis.cells, domain, network) for network in networks]
     found = [table for table in tables if table]
     if found:
-        yield Block("Agreement with the paper", tables=found)
+        notes = list(dict.fromkeys(note for table in found for note in table.notes))
+        shown = [dataclasses.replace(table, notes=()) for table in found]
+        yield Block("Agreement with the paper", tables=shown, notes=notes, files=found)
 
 
 def curves(analysis: Analysis, domain: str) -> Iterator[Block]:

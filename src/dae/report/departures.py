@@ -15,8 +15,6 @@ _NOT_SETTINGS = WITHOUT_EFFECT | {"env", "advantage", "network", "frames", "acto
 
 # What the paper does not say.
 _LEFT_OPEN = {"minibatches", "drop_last", "bootstrap_truncations", "minatar_version", "atari_trunk"}
-# What the authors' runs had and the paper does not speak of.
-_OF_THE_AUTHORS = {"extra_mlp"}
 
 # What a setting is called in the banner: with its value, or for single values; one that is not here has its own name.
 _IN_WORDS: dict[str, str | dict[Any, str]] = {
@@ -116,7 +114,8 @@ def repeats_the_paper(cell: Cell) -> bool:
     if protocol is None or cell.key.env not in protocol.games:
         return False
     ours, paper = cell.settings.to_json(), _paper(cell)
-    asked = [name for name in SETTING_NAMES if name not in _NOT_SETTINGS | _LEFT_OPEN | _OF_THE_AUTHORS]
+    left_open = _LEFT_OPEN | ({"extra_mlp"} if cell.key.method == "gae" else set())  # the authors' GAE had it
+    asked = [name for name in SETTING_NAMES if name not in _NOT_SETTINGS | left_open]
     same = all(ours[name] == paper[name] for name in (*asked, "actors"))
     return same and cell.frames == protocol.frames
 

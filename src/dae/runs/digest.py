@@ -71,6 +71,7 @@ def read_digest(path: Path) -> Digest:
     if (
         digest.episodes < 1
         or not all(len(column) == BINS and any(value is not None for value in column) for column in columns)
+        or [score is None for score in digest.scores] != [second is None for second in digest.seconds]
         or not all(abs(score) <= LARGEST_SCORE for score in scores if score is not None)
         or not all(second >= 0 for second in digest.seconds if second is not None)
     ):

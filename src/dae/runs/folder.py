@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dae.errors import InvalidValue, UserError, one_line
-from dae.files import read_file, replace_atomically
+from dae.files import read_file, replace_atomically, write_atomically
 from dae.rules import NATURAL, require
 from dae.runs.checkpoints import Checkpoints
 from dae.runs.digest import Digest, read_digest
@@ -126,6 +126,17 @@ class RunFolder:
     def is_archived(self) -> bool:
         """Say whether only a digest of the episodes is left."""
         return os.path.lexists(self.digest) and not os.path.lexists(self.monitor)
+
+    def write_archive(self, source: "RunFolder", digest: Digest) -> None:
+        """Make this folder a compact copy of a finished run; what makes it one of a finished run comes last."""
+        write_atomically(self.digest, digest.to_bytes())
+        for target, original in ((self.config, source.config), (self.status, source.status)):
+            write_atomically(target, read_file(original, _LARGEST))
+
+    def archives(self, path: Path) -> bool:
+        """Say whether a path in this folder is what `write_archive` wrote, or was about to write."""
+        names = [file.name for file in (self.digest, self.config, self.status)]
+        return path.name in names or path.name.startswith(tuple(f".{name}." for name in names))
 
     def require_whole(self) -> None:
         """Refuse a run that was archived."""

@@ -93,7 +93,7 @@ def play_episode(model: PPO, family: Family, env: VecEnv, *, greedy: bool, longe
     kept: Thinned[Moment] = Thinned(most_moments)
     before = 0.0  # the score
     for index, step in enumerate(
-        steps_of_an_episode(model, env, greedy=greedy, longest=longest, look=lambda: family.draw(env))
+        steps_of_an_episode(model, env, greedy=greedy, longest=longest, look=lambda: family.draw(env).copy())
     ):
         if kept.keeps(index):
             kept.items.append(_moment(model, index + 1, step, before, enumerable=bool(names)))

@@ -30,6 +30,7 @@ def require_same_but_longer(folder: RunFolder, config: TrainConfig) -> None:
     """Refuse settings that differ from those of the run in a folder in anything but more frames."""
     stored = folder.read_config().settings.to_json()
     if is_longer(config, folder):
+        folder.require_whole()
         stored |= {"frames": config.frames, "extended_from": config.extended_from}
     require_same(folder.path, stored, config.to_json())
 
