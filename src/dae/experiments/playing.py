@@ -29,7 +29,7 @@ class Step(Generic[Look]):
     info: dict[str, Any]
     score: float  # of the game, after the step
     over: bool  # the game
-    following: Any  # observations after the step
+    following: Any  # observations after the last of `longest` steps, else None
 
 
 def steps_of_an_episode(
@@ -38,7 +38,7 @@ def steps_of_an_episode(
     """Play from a reset until the game is over, or for `longest` steps, in the only environment of `env`."""
     read_masks = model.mask_reader(env)
     seen, score = env.reset(), 0.0
-    for _ in range(longest):
+    for number in range(1, longest + 1):
         masks = read_masks()
         action, _ = model.predict(seen, deterministic=greedy, action_masks=masks)  # type: ignore[arg-type]
         before, looked = copy.deepcopy(seen), look()
@@ -46,9 +46,9 @@ def steps_of_an_episode(
         # A life ends for learning, but not the game; and the rewards of the game may differ from those for learning.
         over = "episode" in infos[0]
         score = float(infos[0]["episode"]["r"]) if over else score + float(infos[0].get("raw_reward", rewards[0]))
-        yield Step(
-            before, masks, action[0], looked, float(rewards[0]), bool(dones[0]), infos[0], score, over, following=seen
-        )
+        following = seen if number == longest else None
+        reward, done = float(rewards[0]), bool(dones[0])
+        yield Step(before, masks, action[0], looked, reward, done, infos[0], score, over, following)
         if over:
             return
 
