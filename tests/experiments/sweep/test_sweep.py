@@ -229,7 +229,7 @@ def test_a_signal_stops_driver_and_workers_and_loses_nothing(tmp_path: Path) -> 
         (["smoke", "--seeds", "0-4294967296"], "range of at most 100,000 seeds"),
         (["smoke", "--seeds", "4294967296-4294967297"], "seed is 4294967296: it must be in [0, 2^32)"),
         (["smoke", "--seeds", "1", "2", "--first-seed", "5"], "first_seed is 5: it has no meaning if --seeds names"),
-        (["smkoe"], "suite is 'smkoe': it must be one of minatar, atari, ablation, classic, smoke"),
+        (["smkoe"], "suite is 'smkoe': it must be one of minatar, atari, ablation, classic, laptop, smoke"),
     ],
 )
 def test_a_mistake_gets_one_line_and_starts_nothing(
