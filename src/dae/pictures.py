@@ -59,7 +59,15 @@ def draw_between(
 ) -> None:
     """Draw a line, and a band between two others."""
     axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
-    axes.plot(x, centre, color=colour, label=label, **({"lw": 1.6} | line))
+    axes.plot(x, centre, color=colour, label=label, **({"lw": 1.6} | dots_if_few(x) | line))
+
+
+_FEW = 10
+
+
+def dots_if_few(x: ArrayLike) -> dict[str, Any]:
+    """Return how the points of a line are marked: dots where there are so few that the line hides what was measured."""
+    return {"marker": "o", "ms": 3} if np.size(x) < _FEW else {}
 
 
 def count_axis(axes: "Axes", most: int, label: str = "frames", *, fontsize: float = 8) -> None:

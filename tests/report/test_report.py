@@ -19,6 +19,7 @@ from dae.pictures import new_figure
 from dae.report import analyse, departures, read_results, write_report
 from dae.report.contents import contents
 from dae.report.departures import behind_the_numbers
+from dae.report.figures import curve_panel
 from dae.report.page import render_page
 from dae.report.provenance import short_command
 from dae.report.svg import inline_svg
@@ -199,6 +200,16 @@ def test_curves_against_the_frames_of_completed_episodes(tmp_path: Path) -> None
     page = (tmp_path / "out" / "index.html").read_text()
     assert "frames of completed episodes" in page
     assert "--axis episodes" in page
+
+
+def test_a_curve_goes_through_the_parts_in_which_episodes_ended(tmp_path: Path) -> None:
+    write_run(tmp_path, episodes=[(1.0, 255), (3.0, 755)], seed=0)
+    write_run(tmp_path, episodes=[(2.0, 355), (4.0, 755)], seed=1)
+    figure = curve_panel(analyse(read_results(find_runs([tmp_path]))).cells, "Breakout")
+    (line,) = figure.axes[0].lines
+    # A quarter of the frames has passed when the first seed has a score, but the second has none there.
+    np.testing.assert_allclose(line.get_xydata(), [(355, 1.5), (755, 3.5)])
+    assert line.get_marker() == "o"
 
 
 def test_a_command_repeats_its_runs(report: Path) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dae.catalog import colour_of
 from dae.envs import family_of
 from dae.files import write_atomically
-from dae.pictures import new_figure, save_figure, score_axis
+from dae.pictures import dots_if_few, new_figure, save_figure, score_axis
 from dae.runs import Digest, RunFolder, RunSettings
 from dae.runs.evaluations import standard_error
 from dae.text import plural, short_number, with_error
@@ -141,8 +141,8 @@ def draw(curves: Curves, *paths: Path) -> None:
     for place, (axes, (env, methods)) in enumerate(zip(panels, curves.items(), strict=True)):
         for name, line in _LINES.items():
             for number, curve in enumerate(methods.get(name, [])):
-                dots: dict[str, Any] = {"marker": "o", "ms": 2.5} if len(curve.scores) < _FEWEST_PARTS else {}
-                axes.plot(curve.minutes, curve.scores, label=name if not number else None, **line, **dots)
+                look = line | dots_if_few(curve.minutes)
+                axes.plot(curve.minutes, curve.scores, label=name if not number else None, **look)
         end = 1.5 * max(curve.minutes[-1] for curve in methods[QUICK])
         axes.set_xlim(0, end)
         shown = np.concatenate([c.scores[c.minutes <= end] for runs in methods.values() for c in runs])

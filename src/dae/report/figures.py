@@ -54,22 +54,21 @@ def curve_grid(panels: list[tuple[str, Cells]], title: str) -> "Figure":
 def _draw_curves(axes: "Axes", cells: list[Cell], title: str) -> None:
     for cell in cells:
         mean, error, seen = mean_curve(stacked(cell))
-        x = _middles(cell.frames)[seen]
-        dot: dict[str, Any] = {"marker": "o", "ms": 2.5} if len(x) == 1 else {}
-        draw_band(axes, x, mean[seen], error[seen], **look_of(cell.key.method), **dot)
+        draw_band(axes, _middles(cell.frames)[seen], mean[seen], error[seen], **look_of(cell.key.method))
     axes.set_title(plain(title), fontsize=10)
     score_axis(axes, "")
     count_axis(axes, max(cell.frames for cell in cells), AXIS_LABELS[cells[0].axis])
 
 
 def mean_curve(curves: Numbers) -> tuple[Numbers, Numbers, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
-    """Return mean and standard error over seeds by bin, and where every seed has had an episode.
+    """Return mean and standard error over seeds by bin, and the bins to be drawn.
 
-    An empty bin has the value of the bin before it; before the first episode there is none.
+    A seed without an episode in a bin has the value of the bin before it. A bin in which no episode ended is not drawn,
+    nor one before every seed has had an episode.
     """
     filled, complete_from = fill(curves)
     scores = [mean_and_error(column) for column in filled.T]
-    seen = np.arange(BINS) >= complete_from
+    seen = (np.arange(BINS) >= complete_from) & ~np.isnan(curves).all(0)
     return np.array([s.mean for s in scores]), np.array([s.error for s in scores]), seen
 
 

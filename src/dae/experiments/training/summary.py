@@ -75,8 +75,7 @@ def draw_learning_curve(settings: TrainConfig, folder: RunFolder, episodes: Epis
     most = max(settings.frames, int(episodes.frames[-1]))  # the finishing phase goes on after the budget
     middles, means, low, high = score_ranges(episodes, most)
     look = look_of(settings.advantage)
-    dot = {"marker": "o"} if len(middles) == 1 else {}
-    draw_between(axes, middles, means, low, high, colour=look["colour"], label="mean score of episodes", **dot)
+    draw_between(axes, middles, means, low, high, colour=look["colour"], label="mean score of episodes")
     axes.fill_between([], [], [], color=look["colour"], alpha=0.2, lw=0, label="middle 80 % of the episodes")
     evaluations = folder.read_evaluations()
     if len(evaluations):

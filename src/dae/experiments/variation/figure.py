@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dae.experiments.variation.summary import Result
-from dae.pictures import draw_between, legend_below, new_figure, plain, save_figure
+from dae.pictures import dots_if_few, draw_between, legend_below, new_figure, plain, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,14 +36,14 @@ def _draw_panel(axes: "Axes", result: Result) -> None:
     from matplotlib.ticker import MaxNLocator
 
     iterations = np.arange(1, result.iterations)
-    dot: dict[str, Any] = {"marker": "o", "ms": 3} if len(iterations) == 1 else {}
+    dots = dots_if_few(iterations)
     for name, changes in result.changes.items():
         colour, label = _LOOKS[name]
         lower, upper = changes.quantile(0.25), changes.quantile(0.75)
-        draw_between(axes, iterations, changes.median, lower, upper, colour=colour, label=label, **dot)
+        draw_between(axes, iterations, changes.median, lower, upper, colour=colour, label=label)
     for name, changes in result.changes.items():
         colour, label = _LOOKS[name]
-        axes.plot(iterations, changes.noise, color=colour, lw=0.9, ls="--", label=f"{label[-1]}: noise alone", **dot)
+        axes.plot(iterations, changes.noise, color=colour, lw=0.9, ls="--", label=f"{label[-1]}: noise alone", **dots)
     axes.set_title(plain(result.name), fontsize=10)
     axes.set_xlim(0, result.iterations - 1)
     axes.set_ylim(bottom=0)
