@@ -245,7 +245,7 @@ def test_the_papers_settings() -> None:
     assert (gae.epochs, gae.critic_coef, gae.max_grad_norm, gae.gae_lambda) == (4, 0.5, 0.5, 0.95)
     assert parse(["ALE/Pong-v5"]).frames == 40_000_000
     quick = parse(["MinAtar/Breakout-v1", "--preset", "quick"])
-    assert (quick.actors, quick.frames, quick.finishing) == (128, 500_000, False)
+    assert (quick.actors, quick.frames, quick.finishing) == (128, 1_000_000, False)
 
 
 def test_a_config_file_is_between_preset_and_options(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_every_setting_has_a_sentence_of_help(capsys: pytest.CaptureFixture[str]
         if name not in ("env", "extended_from"):  # the run's own
             described = re.search(rf"--{name.replace('_', '-')} .*?\. \(", text)
             assert described is not None, name
-    assert "(default: 500K)" in text
+    assert "(default: 1M)" in text
 
 
 def test_the_rules_of_the_authors_minatar_reach_the_games(capsys: pytest.CaptureFixture[str]) -> None:

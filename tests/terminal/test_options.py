@@ -90,7 +90,7 @@ def test_help_shows_the_values_that_the_other_options_give(tmp_path: Path, capsy
     quick = shown(capsys, "train", "--help", "MinAtar/Breakout-v1", "--preset", "quick", "--no-pictures")
     assert quick.startswith("usage: dae train MinAtar/Breakout-v1 [OPTIONS]\n\nTrain an agent.")
     assert "mymodule:MyEnv-v0 to import first. (default: MinAtar/Breakout-v1)" in flat(quick)
-    assert "such as 500K or 10M; 4 of them pass in a step of an Atari game, elsewhere 1. (default: 500K)" in flat(quick)
+    assert "such as 500K or 10M; 4 of them pass in a step of an Atari game, elsewhere 1. (default: 1M)" in flat(quick)
     assert "--pictures {yes,no} Draw the learning curve and record an episode at the end. (default: no)" in flat(quick)
     (tmp_path / "mine.toml").write_text('env = "CartPole-v1"\nseed = 77\nanneal = "no"\n')
     of_file = shown(capsys, "train", "--config", str(tmp_path / "mine.toml"), "-h", "--actors", "3")
