@@ -195,6 +195,8 @@ def test_cells_hold_what_differs_in_the_seed_alone(tmp_path: Path) -> None:
         torch_compile=True,
         preset="quick",
         actors=1024,
+        epochs=6,
+        learning_rate=2.5e-4,
         finishing=True,
     )
     for seed in range(3):
