@@ -22,7 +22,7 @@ OTHERS = [
 
 
 def curve(*scores: float, minutes: float = 10) -> Curve:
-    return Curve(np.linspace(0, minutes, len(scores)), np.array(scores))
+    return Curve(np.linspace(0, minutes, len(scores)), np.array(scores), last=scores[-1])
 
 
 def test_the_suite_has_short_runs_the_papers_and_those_of_stable_baselines3() -> None:
@@ -44,6 +44,7 @@ def test_a_curve_has_the_minutes_after_which_scores_were_played() -> None:
     made = Curve.of(Digest.of(Episodes(np.array([1.0, 3.0, 8.0]), frames, seconds, frames), 10 * BINS))
     assert made.minutes.tolist() == [2.0, 10.0]
     assert made.scores.tolist() == [2.0, 8.0]
+    assert made.last == 4.0, "all three are among the final 100"
     assert [made.minutes_to(score) for score in (2, 2.1, 9)] == [2.0, 10.0, float("inf")]
 
 
@@ -54,6 +55,7 @@ def test_the_table_says_when_a_score_was_reached_and_when_it_was_not() -> None:
     table = describe({"MinAtar/Breakout-v1": methods})
     assert "| Breakout | 5 | 3.8 ± 1.2 | 1 of 2 seeds not within 10 |" in table
     assert "| Breakout | 9 | 10.0 ± 0 | 1 of 2 seeds not within 10 |" in table
+    assert "| Breakout | 10.0 ± 0 (10.0) | 6.0 ± 4.0 (10.0) |" in table
     never = describe({"MinAtar/Breakout-v1": {QUICK: quick[:1], THEIRS: [curve(0, 1, minutes=30)]}})
     assert "| 9 | 10.0 | not within 30 |" in never
 
@@ -61,7 +63,9 @@ def test_the_table_says_when_a_score_was_reached_and_when_it_was_not() -> None:
 @pytest.mark.parametrize("scores", [(1.0, 0.5, 1.2, 1.5, 1.9), (0.0, 20.0)], ids=["learns nothing", "too few episodes"])
 def test_a_game_without_a_score_to_reach_is_named(scores: tuple[float, ...]) -> None:
     table = describe({"MinAtar/Freeway-v1": {QUICK: [curve(*scores)]}})
-    assert "| Freeway" not in table
+    assert [line for line in table.split("\n") if line.startswith("| Freeway")] == [
+        f"| Freeway | {scores[-1]} (10.0) |"
+    ]
     assert "too few episodes end: Freeway." in table
 
 

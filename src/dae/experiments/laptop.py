@@ -35,12 +35,13 @@ class Curve:
 
     minutes: Floats
     scores: Floats
+    last: float  # mean score of the final 100 episodes
 
     @staticmethod
     def of(digest: Digest) -> "Curve":
         scores = digest.curve("frames")
         known = ~np.isnan(scores)
-        return Curve(np.array(digest.seconds, float)[known] / 60, scores[known])
+        return Curve(np.array(digest.seconds, float)[known] / 60, scores[known], digest.last)
 
     def minutes_to(self, score: float) -> float:
         """Return when the mean of a hundredth was as high for the first time, infinity if never."""
@@ -95,9 +96,9 @@ def summarise(out: Path, folders: Iterable[RunFolder]) -> str:
 
 
 def describe(curves: Curves) -> str:
-    """Return the minutes to each score."""
+    """Return the minutes to each score, and the scores at the end."""
     names = [name for name in _LINES if any(name in methods for methods in curves.values())]
-    lines = ["| Game | score | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    lines = _header("Game", "score", *names)
     nothing = []
     for env, methods in curves.items():
         scores = targets(methods)
@@ -116,7 +117,18 @@ def describe(curves: Curves) -> str:
         lines.append(
             f"Without a score to reach, because quick learns too little or too few episodes end: {', '.join(nothing)}."
         )
+    lines += ["", *_header("Game", *names)]
+    for env, methods in curves.items():
+        lines.append(f"| {_game(env)} | " + " | ".join(_end(methods.get(name, [])) for name in names) + " |")
+    lines += [
+        "",
+        "Mean score of the final 100 episodes, ± standard error over seeds, and the minutes until the last one ended.",
+    ]
     return "\n".join([*lines, ""])
+
+
+def _header(*columns: str) -> list[str]:
+    return [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
 
 
 def _minutes(curves: list[Curve], target: float) -> str:
@@ -129,6 +141,13 @@ def _minutes(curves: list[Curve], target: float) -> str:
     missed = int((~np.isfinite(minutes)).sum())
     who = "" if missed == len(curves) else f"{missed} of {plural(len(curves), 'seed')} "
     return f"{who}not within {longest:.0f}"
+
+
+def _end(curves: list[Curve]) -> str:
+    if not curves:
+        return ""
+    scores, minutes = np.array([curve.last for curve in curves]), np.mean([curve.minutes[-1] for curve in curves])
+    return f"{with_error(float(scores.mean()), standard_error(scores), 1)} ({minutes:.1f})"
 
 
 def _game(env: str) -> str:
