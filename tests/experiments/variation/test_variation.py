@@ -92,7 +92,7 @@ def test_a_study_leaves_its_files_and_says_what_they_show(
     told = capsys.readouterr().out
     assert told.startswith("nothing is left to train or to play\n")
     assert "playing" not in told
-    assert f"γ^20 is {0.98**20:.2g}" in told
+    assert f"γ^20 is {0.99**20:.2g}" in told
     assert contents(whole) == before
 
 
@@ -105,7 +105,7 @@ def test_the_training_stops_early_and_can_be_continued_to_what_it_would_have_bee
     assert main(["train", "--resume", str(copy), "--threads", "1", "--no-pictures"]) == 0
     plain = [word.replace("=", " ") for word in TRAINING[1:]]
     options = [part for word in plain for part in (f"--{word.split()[0].replace('_', '-')}", word.split()[1])]
-    apart = ["--threads", "1", "--no-pictures", "--preset", "quick", "--out", str(tmp_path / "plain")]
+    apart = ["--threads", "1", "--no-pictures", "--finishing", "no", "--out", str(tmp_path / "plain")]
     assert main(["train", "CartPole-v1", *options, *apart]) == 0
     assert weights_hash(RunFolder(copy)) == weights_hash(
         RunFolder(tmp_path / "plain" / "CartPole-v1" / "dae-baseline" / "seed-0")
@@ -163,7 +163,7 @@ def test_values_are_those_of_the_agents_in_the_files(whole: Path) -> None:
     seed = int(np.random.SeedSequence((0, 0)).generate_state(1)[0])
     for policy in range(3):
         agent = dae.PPO.load(folder / "agents" / f"{policy:04d}.zip")
-        expected = action_values(Simulator(agent, env), states, rollouts=3, horizon=20, gamma=0.98, seed=seed)
+        expected = action_values(Simulator(agent, env), states, rollouts=3, horizon=20, gamma=0.99, seed=seed)
         found = np.load(folder / "values" / f"{policy:04d}.npz")
         np.testing.assert_allclose(found["returns"], expected.returns, rtol=1e-6)
         np.testing.assert_allclose(found["cut"], expected.cut.mean(-1), rtol=1e-6)
@@ -296,6 +296,8 @@ def test_presets_give_the_paper_s_numbers_and_options_replace_them() -> None:
     training: TrainConfig = some.plans[0].training
     assert (training.env, training.actors, training.frames) == ("MinAtar/Breakout-v1", 1024, 10_000_000)
     assert training.advantage == "dae"
+    few = parse(["Breakout", "--settings", "epochs=2"]).plans[0].training
+    assert (few.actors, few.epochs, few.correction) == (128, 2, 0), "the paper's DAE, with fewer actors"
     assert parse(["Breakout", "--settings", "actors=8"]).plans[0].training.actors == 8
 
 

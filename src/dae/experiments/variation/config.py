@@ -24,6 +24,11 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "quick": {},
     "paper": {"iterations": 50, "states": 1024, "rollouts": 128, "share_random_numbers": False},
 }
+# Of the agent that is studied: the paper's settings, if need be with fewer actors.
+_TRAINING: Mapping[str, Mapping[str, Any]] = {
+    "quick": {"actors": 128, "frames": 500_000, "finishing": False},
+    "paper": {},
+}
 _NOT_PART_OF_A_STUDY = ("threads", "dry_run", "out")
 
 
@@ -42,7 +47,7 @@ class VariationConfig:
     game: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="GAME")]
     """Game of MinAtar, such as Breakout; all for its five; or the id of an environment that can be restored."""
     preset: Literal["quick", "paper"] = "quick"
-    """What the other options are by default, and the preset of the training: minutes, or the paper's, days."""
+    """What the other options are by default, and the size of the training: minutes, or the paper's, days."""
     iterations: int = ruled(20, SEVERAL)
     """Iterations of the training: policies that are compared, each with the one before it."""
     states: int = ruled(64, SEVERAL)
@@ -54,7 +59,7 @@ class VariationConfig:
     share_random_numbers: bool = True
     """Let rollouts of all policies have the same random numbers: less noise in changes. The paper's have their own."""
     settings: Annotated[tuple[str, ...], optional_words("NAME=VALUE ...")] = ()
-    """Settings of the training, as of `dae train`, that differ from its preset: actors=256 learning_rate=1e-4."""
+    """Settings of the training, as of `dae train`, that differ from the paper's: actors=256 learning_rate=1e-4."""
     seed: int = ruled(0, SEED)
     """Seed of the training, of the states that are drawn, and of the rollouts."""
     threads: int = ruled(0, THREADS)
@@ -95,7 +100,7 @@ class StudyPlan:
         """The settings of the run whose agents are studied."""
         config = self.config
         own: dict[str, object] = {
-            "preset": config.preset,
+            **_TRAINING[config.preset],
             "threads": config.threads,
             "pictures": False,
             "track": "none",
