@@ -13,7 +13,7 @@ from dae.experiments.training.state import Counters, take_checkpoint
 from dae.runs import Checkpoints
 
 CASES = {
-    "MinAtar, 128 actors": ["MinAtar/Breakout-v1", "--preset", "quick"],
+    "MinAtar, 128 actors": ["MinAtar/Breakout-v1", "--actors", "128"],
     "MinAtar, 1024 actors": ["MinAtar/Breakout-v1"],
     "MinAtar, 1024 actors, wide": ["MinAtar/Breakout-v1", "--network", "wide"],
     "CartPole, 32 actors": ["CartPole-v1", "--preset", "quick"],

@@ -12,7 +12,7 @@ import torch._dynamo  # noqa: F401 (an optimizer imports it: with it here, forks
 from dae.experiments.config import TrainConfig, parse
 from dae.runs import RunFolder
 
-BREAKOUT = ["MinAtar/Breakout-v1", "--preset", "quick", "--actors", "8", "--steps", "16", "--batch-size", "64"]
+BREAKOUT = ["MinAtar/Breakout-v1", "--finishing", "no", "--actors", "8", "--steps", "16", "--batch-size", "64"]
 CARTPOLE = ["CartPole-v1", "--preset", "quick", "--actors", "4", "--steps", "32", "--batch-size", "64"]
 ALWAYS = ["--epochs", "2", "--threads", "1", "--pictures", "False", "--checkpoint-seconds", "0"]
 

@@ -245,7 +245,19 @@ def test_the_papers_settings() -> None:
     assert (gae.epochs, gae.critic_coef, gae.max_grad_norm, gae.gae_lambda) == (4, 0.5, 0.5, 0.95)
     assert parse(["ALE/Pong-v5"]).frames == 40_000_000
     quick = parse(["MinAtar/Breakout-v1", "--preset", "quick"])
-    assert (quick.actors, quick.frames, quick.finishing) == (128, 1_000_000, False)
+    assert (quick.actors, quick.frames, quick.finishing) == (32, 1_000_000, False)
+
+
+@pytest.mark.parametrize(("env", "critic"), [("MinAtar/Breakout-v1", (1.5, None)), ("ALE/Pong-v5", (0.5, 0.5))])
+def test_the_short_runs_of_games_have_few_actors_and_a_correction(env: str, critic: tuple[float, float | None]) -> None:
+    dae, duel, gae = (parse([env, "--preset", "quick", "--advantage", a]) for a in ("dae", "duel", "gae"))
+    assert (dae.correction, dae.row_length) == (1, 1)
+    assert (duel.correction, duel.row_length) == (1, None), "with rows of one step it would be DAE"
+    assert (dae.critic_coef, dae.max_grad_norm) == (duel.critic_coef, duel.max_grad_norm) == critic
+    assert (gae.critic_coef, gae.max_grad_norm) == (0.5, 0.5)
+    shared = {"steps": 128, "batch_size": 256, "epochs": 3, "clip_range": 0.1, "anneal": True, "ent_coef": 0.01}
+    for config in (dae, duel, gae):
+        assert shared.items() <= vars(config).items()
 
 
 def test_a_config_file_is_between_preset_and_options(tmp_path: Path) -> None:
@@ -254,7 +266,7 @@ def test_a_config_file_is_between_preset_and_options(tmp_path: Path) -> None:
         'env = "MinAtar/Freeway-v1"\npreset = "quick"\nframes = "2M"\nanneal = false\nmax_grad_norm = 0.5\n'
     )
     config = parse(["--config", str(file), "--frames", "3M"])
-    assert (config.env, config.actors, config.frames, config.anneal) == ("MinAtar/Freeway-v1", 128, 3_000_000, False)
+    assert (config.env, config.actors, config.frames, config.anneal) == ("MinAtar/Freeway-v1", 32, 3_000_000, False)
     assert config.max_grad_norm == 0.5
     file.write_text(
         'env = "CartPole-v1"\nadvantage = "gae"\nframes = 1e4\nmax_grad_norm = "None"\nlearning_rate = "0.001"\n'

@@ -77,8 +77,9 @@ class Family:
         SB3_PRESET: {"actors": 1, "frames": 100_000, "finishing": False},
     }
 
-    # Presets that start from the defaults of `dae.PPO` for the estimator, which need few actors, not from the paper's.
-    presets_on_defaults: frozenset[str] = frozenset({SB3_PRESET})
+    # Presets with few actors: the paper's settings and, on top, what estimators have by default in `dae.PPO` (DAE a
+    # correction).
+    presets_with_few_actors: frozenset[str] = frozenset()
 
     @property
     def games(self) -> dict[str, str]:

@@ -14,7 +14,7 @@ import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
 from dae.catalog import default_settings, describe, estimator_names, require_estimator
-from dae.envs import Family, families, family_of, full_id, network_names, plain_id, preset_names
+from dae.envs import SB3_PRESET, Family, families, family_of, full_id, network_names, plain_id, preset_names
 from dae.errors import InvalidValue, UserError, nearest
 from dae.hyperparameters import Hyperparameters, as_settings
 from dae.rules import COUNT, FRACTION, NATURAL, Rule, check_fields, require, ruled
@@ -234,6 +234,7 @@ def preset_settings(env: str, advantage: str, preset: str) -> dict[str, Any]:
     """Return the settings in which a preset differs from a run's defaults: the estimator's, then the family's."""
     info = describe(advantage)
     family = family_of(env)
-    on_defaults = preset in family.presets_on_defaults
-    of_estimator = default_settings(info) if on_defaults else as_settings(info.paper)
+    of_estimator = default_settings(info) if preset == SB3_PRESET else as_settings(info.paper)
+    if preset in family.presets_with_few_actors:
+        of_estimator |= as_settings(info.defaults)
     return of_estimator | dict(family.preset(preset))

@@ -38,17 +38,14 @@ class Atari(Family):
             "actors": 16,
             "frames": 4_000_000,
             "finishing": False,
-            "steps": 128,
-            "batch_size": 256,
             "epochs": 3,
             "learning_rate": 5e-4,
-            "clip_range": 0.1,
-            "ent_coef": 0.01,
-            "anneal": True,
+            "critic_coef": 0.5,
+            "max_grad_norm": 0.5,
         },
         SB3_PRESET: {**_TRUNK, "actors": 8, "frames": 1_000_000, "finishing": False},
     }
-    presets_on_defaults = frozenset({"quick", SB3_PRESET})
+    presets_with_few_actors = frozenset({"quick"})
     frames_per_step = FRAME_SKIP
     bytes_per_env = 1_000_000
     network_names = ("baseline", "wide", "deep")

@@ -43,9 +43,10 @@ class MinAtar(Family):
     env_settings = {"minatar_version": "version", "sticky_actions": "sticky_action_prob"}  # noqa: RUF012
     presets = {  # noqa: RUF012
         "paper": {"frames": protocol.frames},
-        "quick": {"actors": 128, "frames": 1_000_000, "epochs": 3, "learning_rate": 1e-3, "finishing": False},
+        "quick": {"actors": 32, "frames": 1_000_000, "epochs": 3, "learning_rate": 1e-3, "finishing": False},
         SB3_PRESET: {"actors": 8, "frames": 200_000, "finishing": False},
     }
+    presets_with_few_actors = frozenset({"quick"})
 
     def require_known(self, env_id: str) -> None:
         if env_id not in MINATAR_IDS:
