@@ -15,7 +15,7 @@ help:
 	@echo "make check     formatting, lint and types"
 	@echo "make format    apply formatting and safe lint fixes"
 	@echo "make bench     measure speed"
-	@echo "make results   reports of the committed runs in results/, made anew"
+	@echo "make results   reports and tables of the committed runs in results/, made anew"
 	@echo "make clean     remove .venv and caches"
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -50,7 +50,8 @@ bench: $(INSTALLED)
 
 # The reports of the committed runs; documents that quote their tables are checked by `make test`.
 results: $(INSTALLED)
-	for group in results/*; do if [ -d $$group ]; then $(BIN)/dae report $$group --out $$group/report || exit 1; fi; done
+	for report in results/*/report; do $(BIN)/dae report $${report%/report} --out $$report || exit 1; done
+	$(BIN)/dae sweep laptop --out results/laptop
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
