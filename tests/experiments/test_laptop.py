@@ -56,6 +56,8 @@ def test_the_table_says_when_a_score_was_reached_and_when_it_was_not() -> None:
     assert "| Breakout | 5 | 3.8 ± 1.2 | 1 of 2 seeds not within 10 |" in table
     assert "| Breakout | 9 | 10.0 ± 0 | 1 of 2 seeds not within 10 |" in table
     assert "| Breakout | 10.0 ± 0 (10.0) | 6.0 ± 4.0 (10.0) |" in table
+    close = describe({"MinAtar/Breakout-v1": {QUICK: [*quick[:1], curve(0, 2, 5, 7, 10, minutes=10.1)]}})
+    assert "| 9 | 10.05 ± 0.05 |" in close, "a small error shows a digit"
     never = describe({"MinAtar/Breakout-v1": {QUICK: quick[:1], THEIRS: [curve(0, 1, minutes=30)]}})
     assert "| 9 | 10.0 | not within 30 |" in never
 

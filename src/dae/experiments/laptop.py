@@ -14,7 +14,7 @@ from dae.files import write_atomically
 from dae.pictures import dots_if_few, new_figure, save_figure, score_axis
 from dae.runs import Digest, RunFolder, RunSettings
 from dae.runs.evaluations import standard_error
-from dae.text import plural, short_number, with_error
+from dae.text import decimals_for, plural, short_number, with_error
 
 QUICK, GAE, PAPER, THEIRS = "quick, DAE", "quick, GAE", "paper, DAE", "Stable-Baselines3"
 _LINES: dict[str, dict[str, Any]] = {
@@ -136,7 +136,7 @@ def _minutes(curves: list[Curve], target: float) -> str:
         return ""
     minutes = np.array([curve.minutes_to(target) for curve in curves])
     if np.isfinite(minutes).all():
-        return with_error(float(minutes.mean()), standard_error(minutes), 1)
+        return _mean_text(minutes)
     longest = max(curve.minutes[-1] for curve in curves)
     missed = int((~np.isfinite(minutes)).sum())
     who = "" if missed == len(curves) else f"{missed} of {plural(len(curves), 'seed')} "
@@ -147,7 +147,13 @@ def _end(curves: list[Curve]) -> str:
     if not curves:
         return ""
     scores, minutes = np.array([curve.last for curve in curves]), np.mean([curve.minutes[-1] for curve in curves])
-    return f"{with_error(float(scores.mean()), standard_error(scores), 1)} ({minutes:.1f})"
+    return f"{_mean_text(scores)} ({minutes:.1f})"
+
+
+def _mean_text(values: Floats) -> str:
+    """Write the mean over seeds, with as many decimals as its standard error needs."""
+    error = standard_error(values)
+    return with_error(float(values.mean()), error, decimals_for([error], least=1))
 
 
 def _game(env: str) -> str:
