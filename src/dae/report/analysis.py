@@ -26,7 +26,7 @@ class Analysis:
     def counted(self) -> str:
         """Say how many runs count, and what was left out: "12 runs in 4 groups of seeds; left out: 1 torn"."""
         shown = sum(len(cell.runs) for cell in self.cells)
-        beside = sum(len(variant.runs) for cell in self.cells for variant in cell.others)
+        beside = sum(len(other.runs) for cell in self.cells for other in cell.others)
         text = f"{plural(shown, 'run')} in {plural(len(self.cells), 'group')} of seeds"
         if beside:
             text += f", {beside:,} more with other settings beside them"

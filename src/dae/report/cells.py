@@ -1,8 +1,8 @@
 """Cells: the runs whose scores may be averaged, because they differ only in the seed."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -33,10 +33,12 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Variant:
-    """Runs with the same settings, by seed."""
+class Cell:
+    """Runs of an estimator with a network on an environment that have the same settings, by seed."""
 
+    key: Key
     runs: tuple[Result, ...]
+    others: tuple["Cell", ...] = ()  # the same with other settings, beside the one that stands for all
 
     @property
     def settings(self) -> RunSettings:
@@ -57,14 +59,6 @@ class Variant:
     @property
     def size(self) -> str:
         return f"{plural(len(self.runs), 'seed')} × {count_text(self.frames)} frames"
-
-
-@dataclass(frozen=True)
-class Cell(Variant):
-    """The runs that stand for an estimator with a network on an environment, and those that do not."""
-
-    key: Key
-    others: tuple[Variant, ...]
 
     @property
     def name(self) -> str:
@@ -134,12 +128,12 @@ def make_cells(runs: Iterable[Result]) -> tuple[Cells, list[LeftOut]]:
 
 
 def _make_cell(key: Key, by_seed: list[dict[int, Result]]) -> Cell:
-    groups = [Variant(tuple(runs[seed] for seed in sorted(runs))) for runs in by_seed]
-    chosen, *others = sorted(groups, key=lambda v: (-len(v.runs), -v.frames, v.runs[0].path))
-    return Cell(chosen.runs, key, tuple(others))
+    groups = [Cell(key, tuple(runs[seed] for seed in sorted(runs))) for runs in by_seed]
+    chosen, *others = sorted(groups, key=lambda cell: (-len(cell.runs), -cell.frames, cell.runs[0].path))
+    return replace(chosen, others=tuple(others))
 
 
-def sizes(cells: Iterable[Variant]) -> str:
+def sizes(cells: Iterable[Cell]) -> str:
     """Say how many seeds and frames cells have: "2 to 3 seeds, 2M frames"."""
     counts, frames = zip(*((len(cell.runs), cell.frames) for cell in cells), strict=True)
     return f"{span(counts)} {'seed' if max(counts) == 1 else 'seeds'}, {span(frames)} frames"
@@ -157,9 +151,15 @@ def differences(here: RunSettings, there: RunSettings, *, but: Set[str] = frozen
     ours, theirs = _compared(here), _compared(there)
     return [
         f"{name} {show_setting(name, ours[name])}, not {show_setting(name, theirs[name])}"
-        for name in sorted(ours)
-        if name not in but and ours[name] != theirs[name]
+        for name in unlike([here, there])
+        if name not in but
     ]
+
+
+def unlike(settings: Sequence[RunSettings]) -> list[str]:
+    """Return the names of the settings in which runs differ."""
+    first, *others = map(_compared, settings)
+    return sorted(name for name, value in first.items() if any(other[name] != value for other in others))
 
 
 def _compared(settings: RunSettings) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from dae.report.robust_tables import improvement_table, iqm_table
 from dae.report.score_tables import score_table, short_names
 from dae.report.tables import Table
 from dae.report.text import METRICS, domain_name, method_name, slug
+from dae.report.variants_tables import variants_table
 from dae.report.wins_tables import wins_tables
 from dae.runs import RunFolder
 
@@ -101,6 +102,15 @@ def agreement(analysis: Analysis, domain: str) -> Iterator[Block]:
         notes = list(dict.fromkeys(note for table in found for note in table.notes))
         shown = [dataclasses.replace(table, notes=()) for table in found]
         yield Block("Agreement with the paper", tables=shown, notes=notes, files=found)
+
+
+def variants(analysis: Analysis, domain: str) -> Iterator[Block]:
+    """Runs that differ in more than the seed from those in the other tables."""
+    networks = analysis.cells.where(domain=domain).values("network")
+    tables = [variants_table(analysis.cells, domain, network) for network in networks]
+    found = [table for table in tables if table]
+    if found:
+        yield Block("Other settings", tables=found)
 
 
 def curves(analysis: Analysis, domain: str) -> Iterator[Block]:
@@ -222,6 +232,7 @@ def known_differences(analysis: Analysis, domain: str) -> Iterator[Block]:
 OF_A_DOMAIN: tuple[Callable[[Analysis, str], Iterable[Block]], ...] = (
     scores,
     agreement,
+    variants,
     curves,
     normalised_curves,
     robust_statistics,

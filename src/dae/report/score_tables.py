@@ -1,11 +1,12 @@
 """The tables of scores: ours beside the paper's."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from dae.envs import family_of
 from dae.paper import Score, paper_games, paper_scores
-from dae.report.cells import Cell, Cells, differences, summary_of
+from dae.report.cells import Cell, Cells, summary_of
 from dae.report.provenance import made_alike
 from dae.report.tables import Entry, Table
 from dae.report.text import (
@@ -66,7 +67,7 @@ def score_table(cells: Cells, domain: str, network: str, metrics: tuple[str, ...
                 paper = paper_scores().get((domain, network, name, metric, method))
                 row += [Entry(printed_text(paper), quoted=True)] if method in with_paper else []
                 if cell:
-                    data.append(_score_data(cell, metric, paper))
+                    data.append(score_data(cell, metric, paper))
         present = [cell for cell in here.values() if cell]
         if not alike:
             row.append(Entry(_each([str(len(cell.runs)) for cell in present])))
@@ -91,7 +92,8 @@ def _each(texts: list[str]) -> str:
     return texts[0] if len(set(texts)) == 1 else " / ".join(texts)
 
 
-def _score_data(cell: Cell, metric: str, paper: Score | None) -> dict[str, Any]:
+def score_data(cell: Cell, metric: str, paper: Score | None) -> dict[str, Any]:
+    """Return the numbers behind a score in a table."""
     ours = cell.ours[metric]
     return {
         **cell.key._asdict(),
@@ -106,15 +108,15 @@ def _score_data(cell: Cell, metric: str, paper: Score | None) -> dict[str, Any]:
 
 
 def _score_notes(cells: Cells, names: dict[str, str]) -> list[str]:
+    def which(chosen: Callable[[Cell], object]) -> list[str]:
+        return [f"{names[cell.key.env]} ({method_name(cell.key.method)})" for cell in cells if chosen(cell)]
+
     notes = []
-    for cell in cells:
-        who = f"{names[cell.key.env]}, {method_name(cell.key.method)}"
-        for other in cell.others:
-            unlike = "; ".join(differences(other.settings, cell.settings))
-            notes.append(f"{who}: runs with other settings are not in the table: {other.size} ({unlike}).")
-        if not made_alike(cell):
-            notes.append(f"{who}: the runs were not all made with the same versions; see below.")
-    single = [f"{names[c.key.env]} ({method_name(c.key.method)})" for c in cells if len(c.runs) == 1]
+    if unlike := which(lambda cell: not made_alike(cell)):
+        notes.append(f"The runs were not all made with the same versions; see below: {listed(unlike)}.")
+    if several := which(lambda cell: cell.others):
+        notes.append(f"Runs with other settings have a table of their own: {listed(several)}.")
+    single = which(lambda cell: len(cell.runs) == 1)
     if single and len(single) < len(cells):
         notes.append(f"One seed gives no standard error: {listed(single)}.")
     (domain,) = cells.values("domain")
