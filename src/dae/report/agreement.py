@@ -1,6 +1,7 @@
 """How far our scores are from the paper's, where the runs are the paper's."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from dae.envs import families
@@ -34,13 +35,12 @@ def agreement_table(cells: Cells, domain: str, network: str) -> Table | None:
         for metric in METRICS:
             for method in methods:
                 cell = inside.get(domain, env, network, method)
-                paper = paper_scores()[domain, network, name, metric, method]
-                away = difference(cell, metric, paper, seeds) if cell else math.nan
-                text = "–" if math.isnan(away) else f"{away:+.1f}"
-                text += _ANY if cell and is_blind(cell, paper, seeds) else ""
-                row.append(Entry(text, strong=abs(away) > LARGE, link=anchor(cell) if cell else ""))
+                entry = Entry("–")
                 if cell:
+                    paper = paper_scores()[domain, network, name, metric, method]
+                    entry, away = difference_entry(cell, metric, paper, seeds)
                     data.append(_data(cell, metric, away))
+                row.append(entry)
         rows.append(row)
     columns = [("", "Environment"), *((METRICS[metric], method_name(m)) for metric in METRICS for m in methods)]
     caption = f"{domain_name(domain)}, {network} network: differences from the paper's scores, in standard errors"
@@ -50,9 +50,20 @@ def agreement_table(cells: Cells, domain: str, network: str) -> Table | None:
         "distribution would be within ± 1 in two cases of three and within ± 2 in 19 of 20; larger differences are "
         "bold. Errors are printed with one decimal, so that where they are small this is rough.",
     ]
-    if any(entry.text.endswith(_ANY) for row in rows for entry in row):
-        notes.append(_EXPLAINED)
-    return Table(f"agreement-{domain}-{slug(network)}", caption, columns, rows, data, notes)
+    return Table(f"agreement-{domain}-{slug(network)}", caption, columns, rows, data, [*notes, *star_notes(rows)])
+
+
+def difference_entry(cell: Cell, metric: str, paper: Score, seeds: int) -> tuple[Entry, float]:
+    """Return how far a score is from the paper's, as a table shows it and as a number."""
+    away = difference(cell, metric, paper, seeds)
+    text = "–" if math.isnan(away) else f"{away:+.1f}"
+    star = _ANY if is_blind(cell, paper, seeds) else ""
+    return Entry(text + star, strong=abs(away) > LARGE, link=anchor(cell)), away
+
+
+def star_notes(rows: Sequence[Sequence[Entry]]) -> list[str]:
+    """Explain the stars of a table, if it has any."""
+    return [_EXPLAINED] if any(entry.text.endswith(_ANY) for row in rows for entry in row) else []
 
 
 def is_blind(cell: Cell, paper: Score, seeds: int) -> bool:

@@ -1,17 +1,19 @@
 """The tables of variants: the same estimator, environment and network with other settings, side by side."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
-from dae.envs import families
-from dae.paper import Score, paper_scores
-from dae.report.agreement import LARGE, difference
+from dae.paper import paper_scores
+from dae.report.agreement import difference_entry, star_notes
 from dae.report.cells import Cell, Cells, show_setting, unlike
 from dae.report.departures import repeats_the_paper
 from dae.report.score_tables import anchor, score_data, short_names
 from dae.report.tables import Entry, Table
 from dae.report.text import METRICS, domain_name, method_name, number, printed_text, score_decimals, score_text, slug
 from dae.text import count_text
+
+_APART = "apart"
 
 
 def variants_table(cells: Cells, domain: str, network: str) -> Table | None:
@@ -22,44 +24,39 @@ def variants_table(cells: Cells, domain: str, network: str) -> Table | None:
     inside = [cell for cell in cells.where(domain=domain, network=network) if cell.others]
     if not inside:
         return None
-    names = short_names(list(dict.fromkeys(cell.key.env for cell in inside)))
-    seeds = next((family.protocol.seeds for family in families() if family.name == domain and family.protocol), 0)
-    rows, data = [], []
-    for cell in inside:
-        group = [cell, *cell.others]
-        differing = unlike([one.settings for one in group])
-        decimals = {metric: score_decimals(one.ours[metric] for one in group) for metric in METRICS}
-        for one in group:
-            told = ", ".join(f"{name}={show_setting(name, getattr(one.settings, name))}" for name in differing)
-            row = [Entry(f"{names[cell.key.env]}, {method_name(cell.key.method)}: {told}")]
-            for metric in METRICS:
-                paper = paper_scores().get((domain, network, names[cell.key.env], metric, cell.key.method))
-                away = difference(one, metric, paper, seeds) if paper and repeats_the_paper(one) else math.nan
-                row += [
-                    Entry(score_text(one.ours[metric], decimals[metric]), link=anchor(cell)),
-                    Entry(printed_text(paper), quoted=True),
-                    Entry("–" if math.isnan(away) else f"{away:+.1f}", strong=abs(away) > LARGE),
-                ]
-                data.append(_data(one, told, metric, paper, away))
-            rows.append([*row, Entry(str(len(one.runs))), Entry(count_text(one.frames))])
-    of_metrics = [(name, column) for name in METRICS.values() for column in ("ours", "paper", "apart")]
+    lines = [line for cell in inside for line in _side_by_side(cell)]
+    rows, data = [row for row, _ in lines], [numbers for _, both in lines for numbers in both]
+    of_metrics = [(name, column) for name in METRICS.values() for column in ("ours", "paper", _APART)]
     columns = [("", "Runs"), *of_metrics, ("Ours", "Seeds"), ("Ours", "Frames")]
-    empty = {place for place in range(len(columns)) if all(row[place].text == "–" for row in rows)}
+    kept = [place for place in range(len(columns)) if any(row[place].text != "–" for row in rows)]
+    columns = [columns[place] for place in kept]
+    rows = [[row[place] for place in kept] for row in rows]
     notes = ["Of each group the first stands in the other tables and figures."]
-    if any(row[place].text != "–" for row in rows for place, (_, name) in enumerate(columns) if name == "apart"):
+    if any(name == _APART for _, name in columns):
         notes.append(
             "Apart: the difference from the paper's score in standard errors, where runs have the paper's size and "
             "settings but for what it leaves open."
         )
-    return Table(
-        f"variants-{domain}-{slug(network)}",
-        f"{domain_name(domain)}, {network} network: the same with other settings",
-        [column for place, column in enumerate(columns) if place not in empty],
-        [[entry for place, entry in enumerate(row) if place not in empty] for row in rows],
-        data,
-        notes,
-    )
+    caption = f"{domain_name(domain)}, {network} network: the same with other settings"
+    return Table(f"variants-{domain}-{slug(network)}", caption, columns, rows, data, [*notes, *star_notes(rows)])
 
 
-def _data(cell: Cell, settings: str, metric: str, paper: Score | None, away: float) -> dict[str, Any]:
-    return {**score_data(cell, metric, paper), "settings": settings, "standard_errors": number(away)}
+def _side_by_side(cell: Cell) -> Iterator[tuple[list[Entry], list[dict[str, Any]]]]:
+    """Return a line for each of the settings that a cell was run with: what is shown, and its numbers."""
+    domain, env, network, method = cell.key
+    protocol, (name,) = cell.settings.family.protocol, short_names([env]).values()
+    group = [cell, *cell.others]
+    differing = unlike([one.settings for one in group])
+    decimals = {metric: score_decimals(one.ours[metric] for one in group) for metric in METRICS}
+    for one in group:
+        settings = ", ".join(f"{own}={show_setting(own, getattr(one.settings, own))}" for own in differing)
+        row, data = [Entry(f"{name}, {method_name(method)}: {settings}")], []
+        for metric in METRICS:
+            paper = paper_scores().get((domain, network, name, metric, method))
+            apart, away = Entry("–"), math.nan
+            if paper and protocol and repeats_the_paper(one):
+                apart, away = difference_entry(one, metric, paper, protocol.seeds)
+            ours = Entry(score_text(one.ours[metric], decimals[metric]), link=anchor(cell))
+            row += [ours, Entry(printed_text(paper), quoted=True), apart]
+            data.append({**score_data(one, metric, paper), "settings": settings, "standard_errors": number(away)})
+        yield [*row, Entry(str(len(one.runs))), Entry(count_text(one.frames))], data
