@@ -95,9 +95,7 @@ def scores(analysis: Analysis, domain: str) -> Iterator[Block]:
 
 def agreement(analysis: Analysis, domain: str) -> Iterator[Block]:
     """How far from the paper's scores, for runs of the paper's size."""
-    networks = analysis.cells.where(domain=domain).values("network")
-    tables = [agreement_table(analysis.cells, domain, network) for network in networks]
-    found = [table for table in tables if table]
+    found = _of_each_network(agreement_table, analysis, domain)
     if found:
         notes = list(dict.fromkeys(note for table in found for note in table.notes))
         shown = [dataclasses.replace(table, notes=()) for table in found]
@@ -106,11 +104,15 @@ def agreement(analysis: Analysis, domain: str) -> Iterator[Block]:
 
 def variants(analysis: Analysis, domain: str) -> Iterator[Block]:
     """Runs that differ in more than the seed from those in the other tables."""
-    networks = analysis.cells.where(domain=domain).values("network")
-    tables = [variants_table(analysis.cells, domain, network) for network in networks]
-    found = [table for table in tables if table]
+    found = _of_each_network(variants_table, analysis, domain)
     if found:
         yield Block("Other settings", tables=found)
+
+
+def _of_each_network(make: Callable[[Cells, str, str], Table | None], analysis: Analysis, domain: str) -> list[Table]:
+    """Return a kind of table for each network that has one."""
+    networks = analysis.cells.where(domain=domain).values("network")
+    return [table for network in networks if (table := make(analysis.cells, domain, network))]
 
 
 def curves(analysis: Analysis, domain: str) -> Iterator[Block]:
