@@ -57,9 +57,13 @@ def draw_between(
     label: str,
     **line: Any,
 ) -> None:
-    """Draw a line, and a band between two others."""
+    """Draw a line, and a band between two others; few points are dots with bars, also at the very edge of a panel."""
     axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
-    axes.plot(x, centre, color=colour, label=label, **({"lw": 1.6} | dots_if_few(x) | line))
+    dots = dots_if_few(x)
+    if dots:  # a band around a single point has no area
+        axes.vlines(x, low, high, color=colour, lw=1, clip_on=False)
+        dots |= {"clip_on": False}
+    axes.plot(x, centre, color=colour, label=label, **({"lw": 1.6} | dots | line))
 
 
 _FEW = 10

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from PIL import Image
 
 from dae.cli import main
@@ -213,6 +214,17 @@ def test_a_curve_goes_through_the_parts_in_which_episodes_ended(tmp_path: Path) 
     # A quarter of the frames has passed when the first seed has a score, but the second has none there.
     np.testing.assert_allclose(line.get_xydata(), [(355, 1.5), (755, 3.5)])
     assert line.get_marker() == "o"
+
+
+def test_a_curve_of_one_point_shows_it_and_its_error_whole(tmp_path: Path) -> None:
+    for seed, score in enumerate((2.0, 4.0)):
+        write_run(tmp_path, episodes=[(score, 1000)], seed=seed)
+    axes = curve_panel(analyse(read_results(find_runs([tmp_path]))).cells, "Freeway").axes[0]
+    (line,) = axes.lines
+    (bar,) = (c for c in axes.collections if isinstance(c, LineCollection))
+    np.testing.assert_allclose(bar.get_segments(), [[(995, 2.0), (995, 4.0)]])
+    assert not line.get_clip_on()
+    assert not bar.get_clip_on()
 
 
 def test_a_command_repeats_its_runs(report: Path) -> None:
