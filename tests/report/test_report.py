@@ -227,6 +227,21 @@ def test_a_curve_of_one_point_shows_it_and_its_error_whole(tmp_path: Path) -> No
     assert not bar.get_clip_on()
 
 
+def test_scores_of_runs_from_several_commits_are_named_or_all_of_them_are(tmp_path: Path) -> None:
+    for method in ("dae", "gae"):
+        first, _ = (write_run(tmp_path, "MinAtar/Asterix-v1", method, seed=seed) for seed in (0, 1))
+        config = json.loads((first / "config.json").read_text())
+        config["made_with"]["git_commit"] = "f" * 40
+        (first / "config.json").write_text(json.dumps(config))
+        assert main(["report", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
+        table = (tmp_path / "out" / "tables" / "scores-minatar-baseline.md").read_text()
+        assert "not all made with the same versions and commit; see below: all scores." in table
+    write_run(tmp_path, "MinAtar/Breakout-v1", "dae")
+    assert main(["report", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
+    table = (tmp_path / "out" / "tables" / "scores-minatar-baseline.md").read_text()
+    assert "see below: Asterix (GAE) and Asterix (DAE)." in table
+
+
 def test_a_command_repeats_its_runs(report: Path) -> None:
     for cell in json.loads((report / "summary.json").read_text())["cells"]:
         loop = re.fullmatch(r"for seed in ([\d ]+); do (.*) --seed \$seed; done|(.*) --seed (\d+)", cell["command"])

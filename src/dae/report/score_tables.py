@@ -113,7 +113,8 @@ def _score_notes(cells: Cells, names: dict[str, str]) -> list[str]:
 
     notes = []
     if unlike := which(lambda cell: not made_alike(cell)):
-        notes.append(f"The runs were not all made with the same versions; see below: {listed(unlike)}.")
+        where = "all scores" if len(unlike) == len(cells) else listed(unlike)
+        notes.append(f"The runs were not all made with the same versions and commit; see below: {where}.")
     if several := which(lambda cell: cell.others):
         notes.append(f"Runs with other settings have a table of their own: {listed(several)}.")
     single = which(lambda cell: len(cell.runs) == 1)
