@@ -15,7 +15,7 @@ help:
 	@echo "make check     formatting, lint and types"
 	@echo "make format    apply formatting and safe lint fixes"
 	@echo "make bench     measure speed"
-	@echo "make results   reports and tables of the committed runs in results/, made anew"
+	@echo "make results   reports of the committed runs in results/ made anew, and their tables in the documents"
 	@echo "make clean     remove .venv and caches"
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -49,10 +49,11 @@ format: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks
 
-# The reports of the committed runs; documents that quote their tables are checked by `make test`.
+# The reports of the committed runs, and their tables where documents quote them.
 results: $(INSTALLED)
 	for report in results/*/report; do $(BIN)/dae report $${report%/report} --out $$report || exit 1; done
 	$(BIN)/dae sweep laptop --out results/laptop
+	$(BIN)/python -m tests.quoting
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

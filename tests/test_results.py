@@ -1,6 +1,5 @@
 """The committed results: tables and numbers are those of the committed runs, and documents quote them as they are."""
 
-import re
 import shutil
 from pathlib import Path
 from unittest.mock import patch
@@ -9,8 +8,8 @@ import pytest
 
 from dae.cli import main
 from tests.fuzzing.readers import NoFigures
+from tests.quoting import ROOT, quoting_documents, with_tables_as_they_are
 
-ROOT = Path(__file__).parents[1]
 REPORTED = sorted(path.parent for path in (ROOT / "results").glob("*/report"))
 LAPTOP = ROOT / "results" / "laptop"
 
@@ -42,11 +41,18 @@ def test_minutes_to_a_score_are_those_of_the_committed_runs(tmp_path: Path) -> N
 
 
 def test_documents_quote_the_tables_as_they_are() -> None:
-    """What follows a comment with the name of a table's file is that table."""
-    quoted = 0
-    for document in [*ROOT.glob("docs/*.md"), ROOT / "README.md"]:
-        for name, after in re.findall(r"<!-- (results/\S*?) *-->\n((?:\|.*\n)*)", document.read_text()):
-            tables = re.findall(r"(?:^\|.*\n)+", (ROOT / name).read_text(), re.MULTILINE)
-            assert after in tables, f"{document.name} has another table than {name}"
-            quoted += 1
-    assert quoted
+    documents = quoting_documents(ROOT)
+    assert documents
+    for document in documents:
+        text = document.read_text()
+        assert text == with_tables_as_they_are(text, ROOT), f"{document.name} has old tables: make results"
+
+
+def test_a_quoted_table_is_written_anew_and_nothing_else_is(tmp_path: Path) -> None:
+    source = tmp_path / "results" / "two.md"
+    source.parent.mkdir()
+    source.write_text("# Two\n\n| a |\n| - |\n| 1 |\n\n| b |\n| - |\n| 2 |\n")
+    old = "Before.\n<!-- results/two.md -->\n| b |\n| - |\n| 0 |\n\nAfter.\n| c |\n"
+    assert with_tables_as_they_are(old, tmp_path) == old.replace("0", "2")
+    with pytest.raises(ValueError, match="0 tables"):
+        with_tables_as_they_are(old.replace("| b |", "| d |"), tmp_path)
