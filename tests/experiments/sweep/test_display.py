@@ -16,16 +16,20 @@ from tests.terminal.test_progress import Clock, drawn
 LONG = "MinAtar-SpaceInvaders-v1/indirect-baseline/seed-49"
 
 
-def shown(tmp_path: Path, clock: Clock) -> SweepDisplay:
+def four_jobs(tmp_path: Path) -> list[Job]:
     """Four runs of 1000 frames: two are running, one has failed, one waits."""
     words = ["--envs", "MinAtar/SpaceInvaders-v1", "--advantages", "indirect", "gae", "--seeds", "2"]
     jobs = [Job(run) for run in planned_runs(read([*words, "--settings", "frames=1K", "--out", str(tmp_path)]))]
     jobs[0].state, jobs[0].frames, jobs[0].problem = "failed", 250, "environment 3 gave the reward nan"
     for job in jobs[1:3]:
         job.state, job.frames, job.status = "running", 500, Status(score=12.345, frames_per_second=50.0)
+    return jobs
+
+
+def shown(tmp_path: Path, clock: Clock) -> SweepDisplay:
     display = SweepDisplay(4000, 0)
     clock.now += 25
-    display.update(jobs, 1250)
+    display.update(four_jobs(tmp_path), 1250)
     return display
 
 
@@ -68,6 +72,15 @@ def test_the_table_fits_every_width(width: int, head: str, row: str, below: str,
     assert len(bar) == width
     assert last == below
     assert max(cell_len(line) for line in (first, *rows, last)) <= width
+
+
+def test_time_left_counts_down_between_two_iterations(tmp_path: Path, clock: Clock) -> None:
+    display = shown(tmp_path, clock)
+    clock.now += 10
+    display.update(four_jobs(tmp_path), 1250)
+    *_, bar, last = drawn(display, 80)
+    assert bar.endswith("31%  0:30 left")
+    assert "50 frames/s" in last
 
 
 @pytest.mark.parametrize("height", [8, 24])

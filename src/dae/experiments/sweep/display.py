@@ -11,6 +11,7 @@ from rich.text import Text
 
 from dae.terminal.live import LiveDisplay, can_redraw
 from dae.terminal.progress import (
+    Pace,
     Part,
     bar_line,
     count_part,
@@ -39,9 +40,9 @@ class SweepDisplay:
     """
 
     def __init__(self, total: int, start: int) -> None:
-        self._total, self._start, self._frames = total, start, start
-        self._began = time.monotonic()
-        self._printed = self._began - _SECONDS_BETWEEN_LINES
+        self._total, self._frames = total, start
+        self._pace = Pace(start)
+        self._printed = time.monotonic() - _SECONDS_BETWEEN_LINES
         self._jobs: list[Job] = []
         self._note = ""
         self._live = LiveDisplay(self) if can_redraw() else None
@@ -57,7 +58,10 @@ class SweepDisplay:
 
     def update(self, jobs: "list[Job]", frames: int) -> None:
         """Update the display; without a terminal print a line, if it is time."""
-        self._jobs, self._frames = jobs, frames
+        self._jobs = jobs
+        if frames != self._frames:  # runs tell their frames once an iteration, which may take minutes
+            self._frames = frames
+            self._pace.mark(frames)
         if self._live is None and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
             print(self._line(), flush=True)
@@ -67,17 +71,13 @@ class SweepDisplay:
         self._note = text
 
     @property
-    def _rate(self) -> float:
-        return (self._frames - self._start) / max(1e-9, time.monotonic() - self._began)
-
-    @property
     def _seconds_left(self) -> float | None:
         given_up = sum(max(0, job.run.config.frames - job.frames) for job in self._jobs if job.state == "failed")
-        return (self._total - given_up - self._frames) / self._rate if self._rate > 0 else None
+        return self._pace.seconds_left(self._total - given_up)
 
     def _line(self) -> str:
         left = self._seconds_left
-        told = "time left not known yet" if left is None else f"{format_duration(left)} left"
+        told = "time left not known yet" if left is None else f"{self._pace.rate:,.0f}/s, {format_duration(left)} left"
         count = Counter(job.state for job in self._jobs)
         states = ", ".join(
             f"{count[state]} {state}" for state in ("running", "elsewhere", "waiting", "failed") if count[state]
@@ -85,7 +85,7 @@ class SweepDisplay:
         share = self._frames / max(1, self._total)
         return (
             f"{count['finished']} of {plural(len(self._jobs), 'run')} finished, {states or 'none left'}; "
-            f"{share:.1%} of all frames, {self._rate:,.0f}/s, {told}"
+            f"{share:.1%} of all frames, {told}"
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -102,7 +102,7 @@ class SweepDisplay:
         return [
             (finished, f"{count['finished']:,}/{len(jobs):,} finished"),
             *((state, state) for state in states),
-            rate_part(self._rate, "frames") if self._rate > 0 else ("", ""),
+            rate_part(self._pace.rate, "frames") if self._pace.rate > 0 else ("", ""),
             count_part(self._frames, self._total, "frames"),
         ]
 
