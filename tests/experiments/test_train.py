@@ -184,7 +184,7 @@ def test_a_terminal_gets_a_bar(tmp_path: Path) -> None:
 def test_progress_without_a_terminal_is_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("dae.terminal.progress._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("dae.terminal.progress.SECONDS_BETWEEN_LINES", 0.0)
     monkeypatch.setattr("dae.experiments.training.recorder._SECONDS_BETWEEN_LOOKS", 0.0)
     assert train(small(tmp_path, "--frames", "500")) == 0
     out = capsys.readouterr().out

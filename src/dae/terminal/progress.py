@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dae.terminal.live import LiveDisplay, can_redraw
 
-_SECONDS_BETWEEN_LINES = 20.0
+SECONDS_BETWEEN_LINES = 20.0  # where there is no terminal
 _WIDEST_PHASE = 10
 Part = tuple[str, str]  # a piece of text, and how it is written where there is little room
 
@@ -80,7 +80,7 @@ class WorkProgress:
     def update(self, done: int, phase: str, news: Sequence[Part], pace: Pace, share: float | None = None) -> None:
         """Show the progress, at a pace that the caller measures, with the share of the phase that is done."""
         self._shown = (done, phase, share, news, pace)  # the display reads it when it is drawn
-        if self._live is None and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
+        if self._live is None and time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
             print(self._line(), flush=True)
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from dae.terminal.live import LiveDisplay, can_redraw
 from dae.terminal.progress import (
+    SECONDS_BETWEEN_LINES,
     Pace,
     Part,
     bar_line,
@@ -25,7 +26,6 @@ from dae.text import plural
 if TYPE_CHECKING:
     from dae.experiments.sweep.jobs import Job
 
-_SECONDS_BETWEEN_LINES = 20.0
 _SHOWN = ("running", "failed", "elsewhere")  # the states whose runs have a row, in this order
 # What a row has besides the run's name, and how wide a terminal must be to have room for it.
 _COLUMNS = {"state": 0, "last-100": 0, "frames/s": 70, "time left": 100}
@@ -42,7 +42,7 @@ class SweepDisplay:
     def __init__(self, total: int, start: int) -> None:
         self._total, self._frames = total, start
         self._pace = Pace(start)
-        self._printed = time.monotonic() - _SECONDS_BETWEEN_LINES
+        self._printed = time.monotonic() - SECONDS_BETWEEN_LINES
         self._jobs: list[Job] = []
         self._note = ""
         self._live = LiveDisplay(self) if can_redraw() else None
@@ -62,7 +62,7 @@ class SweepDisplay:
         if frames != self._frames:  # runs tell their frames once an iteration, which may take minutes
             self._frames = frames
             self._pace.mark(frames)
-        if self._live is None and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
+        if self._live is None and time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
             print(self._line(), flush=True)
 
